@@ -56,9 +56,9 @@ def scan(pairs: Pairs, cuts: Any, wanted: Iterable[tuple[int, int]] = ()) -> tup
     for slice_, events in enumerate(asked):
         members = np.flatnonzero(received == slice_)
         begins = begins_of(cuts, slice_)
-        found = scanned(pairs[members], begins, events)
-        cyclic += members[found.cyclic].tolist()
-        slices.append((found.bases, begins))
+        bases, gone = scanned(pairs[members], begins, events)
+        cyclic += members[gone].tolist()
+        slices.append((bases, begins))
     return put_together(lambda: slices, wanted), cyclic
 
 

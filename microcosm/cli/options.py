@@ -88,9 +88,11 @@ def endpoint_of(address: str, *, listens: bool = False) -> tuple[str, int]:
     Who listens may say 0: any port that is free. Nobody is reached there.
     """
     host, _, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
-        raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001")
+    bracketed = host[:1] == "[" and host[-1:] == "]"
+    host = host[1:-1] if bracketed else host
+    unclear = not host or (":" in host and not bracketed)
+    if unclear or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
+        raise exits.UsageError(f"{address!r} is no HOST:PORT, such as 192.0.2.7:7001 or [2001:db8::7]:7001")
     if not int(port) and not listens:
         raise exits.UsageError(f"{address!r}: port 0 is no port of a member; say the one that it listens on")
     return host, int(port)

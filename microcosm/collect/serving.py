@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from microcosm.collect.bodies import JSON, PROTOBUF, Reason, Refused, has_protobuf, media_of, taken
 from microcosm.collect.intake import Intake, exposition
-from microcosm.errors import MicrocosmError, MissingLibrary
+from microcosm.errors import MicrocosmError, MissingLibrary, host_and_port
 
 GRACE = 10
 """Seconds for requests that are under way at the end."""
@@ -124,7 +124,7 @@ async def _grpc_server(intake: Intake, host: str, port: int) -> tuple[Any, int]:
     )
     handler = grpc.unary_unary_rpc_method_handler(export)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
-    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    where = host_and_port(host, port)
     try:
         bound = server.add_insecure_port(where)
     except RuntimeError:
@@ -192,7 +192,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _url(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http://{host_and_port(host, port)}"
 
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"

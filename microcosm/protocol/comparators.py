@@ -2,6 +2,9 @@
 
 Three send what a receiver has to wait for: a matrix (RST), a log (KS), a clock (Newtop). Two wait for acks
 before they send, or before a receiver may act: MF and Cykas.
+
+What a matrix or a log says of third processes is believed: who invents a message has its receivers, and all
+who hear of it through them, wait for ever. What it says of the receiver's own sendings is checked.
 """
 
 from __future__ import annotations
@@ -67,6 +70,8 @@ class RST(Receiving[MatrixStamped]):
         matrix = packet.vectors
         if [*map(len, matrix)] != [self.size] * self.size or not self._among(packet.to):
             return UNSOUND
+        if any(map(int.__gt__, matrix[self.me], self._sent[self.me])):
+            return UNSOUND  # this process has not sent so much
         number = matrix[sender][self.me]
         return self._hold(sender, number, packet, number < self._delivered[sender])
 
@@ -137,7 +142,8 @@ class KS(Receiving[Logged]):
 
     def _on_logged(self, sender: int, packet: Logged) -> str | None:
         named = (max(s, *left) if left else s for s, _, left in packet.log)
-        if not self._among(packet.to) or any(each >= self.size for each in named):
+        invented = any(s == self.me and clock > self._clock for s, clock, _ in packet.log)
+        if invented or not self._among(packet.to) or any(each >= self.size for each in named):
             return UNSOUND
         return self._hold(sender, packet.clock, packet, packet.clock <= self._delivered[sender])
 

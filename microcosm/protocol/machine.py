@@ -232,8 +232,8 @@ class Receiving(FixedGroup, Generic[P]):
         """Keep a packet, and accept all that waits for nothing any more."""
         if delivered or (sender, number) in self._held:
             return DUPLICATE
-        if len(self._held) >= WINDOW:
-            return OUT_OF_WINDOW
+        if len(self._held) >= WINDOW and not self._is_next(packet):
+            return OUT_OF_WINDOW  # what need not wait always fits, whoever has filled it
         self._held[sender, number] = packet
         while (
             ready := next((key for key, one in self._held.items() if self._is_next(one)), None)

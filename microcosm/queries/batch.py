@@ -85,6 +85,8 @@ class Batch:
 
         if table.num_columns < 2:
             raise Undefined("a table of pairs has two columns of names")
+        if "verdict" in table.column_names:
+            raise Undefined("there is a column `verdict` already: drop it, or give it another name")
         left, right = (table.column(at).to_pylist() for at in (0, 1))
         signs = [verdict.value for verdict in self.verdicts(zip(left, right, strict=True))]
         return table.append_column("verdict", pa.array(signs, pa.string()))

@@ -339,8 +339,8 @@ class Microcosm:
 
         For an integer array of shape (k, 2), of places in `events`: an array of places in
         `microcosm.engine.engine.VERDICTS`. For an Arrow table whose first two columns are names: the table
-        with a column `verdict`, null for silence. Cost: as `online`; about a tenth of that where
-        happens-before is kept as labels and numpy is there.
+        with a column `verdict`, which it must not have yet, null for silence. Cost: as `online`; about a
+        tenth of that where happens-before is kept as labels and numpy is there.
 
         >>> list(Microcosm.parse("a < b < c").online_many([("a", "c"), ("c", "b")]))
         [Relation.BEFORE, Relation.AFTER]

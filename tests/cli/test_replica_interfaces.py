@@ -23,6 +23,9 @@ from typing import Any
 
 import pytest
 
+from microcosm.cli.exits import UsageError
+from microcosm.cli.options import endpoint_of
+from microcosm.errors import host_and_port
 from microcosm.replica.network.keys import new_ring, write_keys
 from tests.replica.served import PATIENCE, ROOT
 
@@ -95,7 +98,7 @@ class Service:
 
     def get(self, path: str, method: str = "GET") -> tuple[int, str]:
         host, _, port = self.serving["http"].rpartition(":")
-        asking = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
+        asking = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=PATIENCE)
         asking.request(method, path)
         with closing(asking):
             answer = asking.getresponse()
@@ -238,6 +241,19 @@ def test_a_connection_for_which_there_is_no_file_ends_nothing(folder: Path) -> N
     resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, limits)
     assert service.get("/healthz")[0] == 200
     assert "dot" in service.client().ask("local", event="goes on")
+    assert service.end() == 0
+
+
+def test_an_address_is_told_as_it_is_taken(folder: Path) -> None:
+    """Also one of IPv6, which had no brackets in what was told, and could be stated without."""
+    for host in ("192.0.2.7", "album.example", "::1", "fe80::1%eth0"):
+        assert endpoint_of(host_and_port(host, 7001)) == (host, 7001)
+    for unclear in ("::1", "2001:db8::7", "::1:7001", "[::1:7001", "::1]:7001", "[]:1"):
+        with pytest.raises(UsageError):
+            endpoint_of(unclear)
+    service = Service(folder, "--http", "[::1]:0", "--listen", "[::1]:0").ready()
+    assert [service.serving[each].startswith("[::1]:") for each in ("http", "address")] == [True, True]
+    assert service.get("/healthz")[0] == 200
     assert service.end() == 0
 
 

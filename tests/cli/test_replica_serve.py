@@ -292,8 +292,9 @@ def phone(tmp_path: Path, run: Run) -> Path:
 def test_members_are_added_and_evicted(run: Run) -> None:
     assert run("replica", "status", "phone.j", "--json").json["members"] == ["laptop", "phone"]
     moved = run("replica", "member", "add", "phone.j", "laptop", "[::1]:10", "--json").json
-    assert moved["members"] == [{"name": "laptop", "address": "::1:10"}]
-    assert "laptop at ::1:10, not met yet" in run("replica", "status", "phone.j").out
+    assert moved["members"] == [{"name": "laptop", "address": "[::1]:10"}]
+    assert "laptop at [::1]:10, not met yet" in run("replica", "status", "phone.j").out
+    assert run("replica", "member", "add", "phone.j", "laptop", "2001:db8::7").code == 2  # no port in it
     assert run("replica", "member", "evict", "phone.j", "laptop", "--json").json["members"] == []
     assert run("replica", "status", "phone.j", "--json").json["members"] == ["phone"]
     again = run("replica", "member", "evict", "phone.j", "laptop")

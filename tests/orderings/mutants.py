@@ -207,7 +207,7 @@ MUTANTS = [
     *MULTICASTS,
     Mutant(
         "crowns of size 1",
-        (("microcosm/orderings/patterns.py", "== len(messages) >= 2 and", "== len(messages) >= 1 and"),),
+        (("tests/orderings/notation.py", "== len(messages) >= 2 and", "== len(messages) >= 1 and"),),
         ("no_patterns",),
     ),
     Mutant(

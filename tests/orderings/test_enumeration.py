@@ -13,11 +13,10 @@ from microcosm.givens.givens import Givens
 from microcosm.order.order import base_facts
 from microcosm.orderings.computation import Computation
 from microcosm.orderings.ordering import Ordering, violations
-from microcosm.orderings.patterns import is_crown, is_knot
 from microcosm.orderings.queue import queue_execution
 from microcosm.orderings.verdicts import Verdict, classify
 from tests.orderings import oracle
-from tests.orderings.notation import computation_of
+from tests.orderings.notation import computation_of, is_crown, is_knot
 
 Verdicts = dict[Ordering, Verdict]
 

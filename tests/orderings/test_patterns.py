@@ -7,9 +7,9 @@ import pytest
 from microcosm.orderings.closures import mailbox_execution, outbox_execution
 from microcosm.orderings.computation import Computation, NoComputation, build, linear_extension, parse
 from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.patterns import is_crown, is_knot
 from microcosm.orderings.queue import ladder, queue_execution
 from microcosm.orderings.verdicts import classify
+from tests.orderings.notation import is_crown, is_knot
 from tests.orderings.rounds import one_round
 
 

@@ -7,10 +7,10 @@ from random import Random
 import pytest
 
 from microcosm.orderings.ordering import Ordering
-from microcosm.orderings.tokens import TokenNetwork
 from microcosm.orderings.verdicts import classify
 from tests.orderings import oracle
 from tests.orderings.oracle import Chains
+from tests.orderings.tokens import TokenNetwork
 
 TOKENS = [Ordering.FIFO_N_1, Ordering.FIFO_1_N, Ordering.FIFO_N_N, Ordering.RSC]
 

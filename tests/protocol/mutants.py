@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """A name, files of `microcosm/protocol`, what to replace by what there, and the tests that notice.
+    """A name, files (of `microcosm/protocol`, or models beside the tests), what to replace by what there, and
+    the tests that notice.
 
     Each replacement is for the one of the files that has that text.
     """
@@ -355,13 +356,13 @@ MUTANTS = [
     ),
     m(
         "P1 without the past of what is received",
-        "monitoring.py",
+        "monitor_model.py",
         ("self.g[j.receiver] |= {j} | self.c[j]", "self.g[j.receiver] |= {j}"),
         tests="test_monitor_model.py",
     ),
     m(
         "P3 counts what does not go to the monitor",
-        "monitoring.py",
+        "monitor_model.py",
         (
             "        if j.receiver == self.monitor:\n            self.f[j.sender] |= {j}",
             "        self.f[j.sender] |= {j}",
@@ -370,13 +371,13 @@ MUTANTS = [
     ),
     m(
         "section 6 adds instead of taking the maximum",
-        "monitoring.py",
+        "monitor_model.py",
         ("list(map(max, self.f[p], self.e[j]))", "list(map(int.__add__, self.f[p], self.e[j]))"),
         tests="test_monitor_model.py",
     ),
     m(
         "the monitor's guard is strict",
-        "monitoring.py",
+        "monitor_model.py",
         ("all(map(int.__le__, self.e[j], self.k))", "all(map(int.__lt__, self.e[j], self.k))"),
         tests="test_monitor_model.py",
     ),

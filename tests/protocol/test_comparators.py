@@ -7,12 +7,15 @@ from random import Random
 import pytest
 
 from microcosm.errors import ProtocolError
+from microcosm.protocol import machine
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.protocol.comparators import RST, Cykas, Newtop
+from microcosm.protocol.comparators import KS, RST, Cykas, Newtop
+from microcosm.protocol.hybrid.dependencies import HybridDependencies
 from microcosm.protocol.machine import UNSOUND, Delivery, Machine, Send
 from microcosm.protocol.monitoring import Monitored
 from microcosm.protocol.packets import (
     Ack,
+    Dependent,
     LamportClocked,
     Logged,
     MatrixStamped,
@@ -48,6 +51,42 @@ def lockstep(machines: dict[str, list[Machine]], seed: int, messages: int, size:
         for name, taken in outputs.items():
             for i, out in enumerate(taken):
                 transit[name] += [(i, o.to, o.packet) for o in out if isinstance(o, Send)]
+
+
+NONE = (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("b", "packet"),
+    [
+        (RST(1, 3), MatrixStamped((NONE, (0, 0, 1), NONE), (1,))),
+        (Monitored(1, 3, range(3)), Vectored((NONE, NONE, (0, 1, 0)), (1,))),
+        (KS(1, 3), Logged(1, (1,), ((1, 1, (2,)),))),
+        (HybridDependencies(1), Dependent(1, 0, True, None, ((1, 2, 1),))),
+        (HybridDependencies(1), Dependent(1, 0, True, None, ((0, 2, 1),))),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_nobody_waits_for_what_a_process_knows_that_there_is_not(b: Machine, packet: Packet) -> None:
+    """It was taken, and named to others, who waited for it and for all that was sent after it."""
+    b.receive(0, packet)
+    assert (b.take(), dict(b.refused), b.idle()) == ([], {UNSOUND: 1}, True)
+    b.causal_send([2], "on")
+    assert len(b.take()) == 1
+
+
+def test_who_fills_what_is_held_keeps_out_nothing_that_is_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "WINDOW", 4)
+    a, b = RST(0, 3), RST(1, 3)
+    for number in range(1, 9):
+        b.receive(2, MatrixStamped((NONE, NONE, (0, number, 0)), (1,)))
+    a.causal_send([1], "in its order")
+    [sent] = a.take()
+    assert isinstance(sent, Send)
+    b.receive(0, sent.packet)
+    assert [output.payload for output in b.take() if isinstance(output, Delivery)] == ["in its order"]
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.protocol.monitoring import (
+from microcosm.protocol.monitoring import Monitored
+from tests.protocol.monitor_model import (
     AbstractMessage,
     Histories,
     MessageSet,
-    Monitored,
     MonitorProgram,
     Pasts,
     Projections,

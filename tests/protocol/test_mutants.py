@@ -16,14 +16,21 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_can_be_made(mutant: Mutant) -> None:
     """What a mutant replaces stands in its files, once."""
-    files = (ROOT / "microcosm" / "protocol" / file for file in mutant.file.split())
-    text = "".join(file.read_text(encoding="utf-8") for file in files)
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in files(mutant))
     assert [text.count(old) for old, _ in mutant.changes] == [1] * len(mutant.changes)
+
+
+def files(mutant: Mutant) -> list[str]:
+    """Those of the mutant, from the root: of the package, or models, which stand beside their tests."""
+    folders = ("microcosm/protocol", "tests/protocol")
+    return [
+        next(f"{at}/{file}" for at in folders if (ROOT / at / file).exists()) for file in mutant.file.split()
+    ]
 
 
 def changes(mutant: Mutant) -> list[Change]:
     """What the mutant changes, each in the one of its files that has that text."""
-    names = [f"microcosm/protocol/{file}" for file in mutant.file.split()]
+    names = files(mutant)
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names}
     return [(next(n for n in names if old in texts[n]), old, new) for old, new in mutant.changes]
 

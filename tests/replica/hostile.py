@@ -37,6 +37,7 @@ from microcosm.replica.network.keys import CONTENT, EXCHANGE, Destination, Sendi
 from microcosm.replica.network.wire import HEAD, fragments
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 from tests.replica.simulated import World
 from tests.replica.simulated_node import Node
 
@@ -305,7 +306,7 @@ def wrong(honest: dict[str, Node], said: dict[str, list[str]], sent: list[tuple[
         node.start()
         if node.replica.digest() != digest:
             found.append(f"{name} is another one when it is read again")
-        node.replica.ledger._check()
+        check(node.replica.ledger)
     return found
 
 

@@ -19,6 +19,7 @@ from microcosm.replica.network.status import divergences
 from microcosm.replica.network.wire import fragments
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 from tests.replica.nodes import is_given
 from tests.replica.test_rollback import copy_of
 
@@ -49,7 +50,7 @@ def again(replica: Replica) -> Replica:
         assert each.author_keys == replica.author_keys
         assert each.ledger.closed == replica.ledger.closed
         assert [p.written() for p in each.proofs] == [p.written() for p in replica.proofs]
-        each.ledger._check()
+        check(each.ledger)
     return found
 
 

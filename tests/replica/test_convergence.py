@@ -12,6 +12,7 @@ from microcosm.compare.digest import analogy_digest
 from microcosm.errors import Contradiction
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 
 SIGNS = ("<", "<", "<", "||", "<>", "!<")
 
@@ -91,7 +92,7 @@ def run(seed: int, steps: int, replicas: int = 4) -> Network:
         assert [c.facts for c in other.conflicts] == [c.facts for c in first.conflicts]
         assert bisimilar(first.snapshot(), other.snapshot()).holds
     for name, replica in network.replicas.items():
-        replica.ledger._check()
+        check(replica.ledger)
         replica.known._check()
         again = network._open(name)
         assert again.digest() == replica.digest()

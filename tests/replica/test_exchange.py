@@ -21,6 +21,7 @@ from microcosm.replica.ledger.evolution import Append, Evolution
 from microcosm.replica.ledger.ledger import Ledger
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 from tests.replica.nodes import is_given
 
 NAMES = ("a", "b", "c")
@@ -108,7 +109,7 @@ class Exchanging(RuleBasedStateMachine):
     def as_the_model(self) -> None:
         for name, replica in self.replicas.items():
             plain = self.plain[name]
-            replica.ledger._check()
+            check(replica.ledger)
             assert set(replica.seen().dots()) == plain.seen
             given = {dot: key for key, dots in replica.ledger.facts.items() for dot in dots}
             assert given == plain.given

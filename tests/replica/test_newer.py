@@ -27,6 +27,7 @@ from microcosm.replica.ledger.evolution import Append, Evolution, NewerEvolution
 from microcosm.replica.node import serve
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 from tests.replica.nodes import OPTIONS, meet, ran
 from tests.replica.test_rollback import copy_of
 
@@ -179,7 +180,7 @@ def test_old_and_new_together_and_then_all_are_new(seed: int, signed: bool) -> N
     assert not old.exchange.blamed
     for name in ("old", "older"):
         with party.programs.of(1):
-            party.replicas[name].ledger._check()
+            check(party.replicas[name].ledger)
             if party.random.random() < 0.5:
                 party.replicas[name].compact()
             party.open(name)
@@ -190,7 +191,7 @@ def test_old_and_new_together_and_then_all_are_new(seed: int, signed: bool) -> N
         assert party.held(name) == everything
         with party.programs.of(2):
             assert party.replicas[name].digest() == a.digest()
-            party.replicas[name].ledger._check()
+            check(party.replicas[name].ledger)
     party.all_meet()
     with party.programs.of(2):
         assert len({replica.digest() for replica in party.replicas.values()}) == 1
@@ -222,7 +223,7 @@ def test_what_is_wrong_with_it_is_found_when_it_is_read() -> None:
             upgraded = Replica(copy)
             assert upgraded.events == ["upload"], way
             assert upgraded.counts()["unread"] == 1
-            upgraded.ledger._check()
+            check(upgraded.ledger)
 
 
 def test_there_is_a_bound_to_what_is_kept_unread(monkeypatch: pytest.MonkeyPatch) -> None:

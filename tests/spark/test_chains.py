@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.giant.chains import CHAINS, CLOCKS, ENDS, LASTS, by_process, in_order, matched
+from microcosm.spark.giant.chains import CHAINS, ENDS, LASTS, by_process, in_order, matched
 from microcosm.spark.io import packets
 from microcosm.spark.io.events import arrow_names, arrow_schema
 from microcosm.spark.io.packets import spread
@@ -22,8 +22,8 @@ from microcosm.traces.execution import executions
 from microcosm.traces.report import Report
 
 COLUMNS = (
-    "trace string, name string, process string, seq long, kind string, message string, "
-    "clock map<string,long>, file string, line long, at long"
+    "trace string, name string, process string, seq long, kind string, message string, label string, "
+    "file string, line long, at long"
 )
 NAMES = ("p", "q", "größe", "a/b7", "日本", "", "p0")
 EVENTS = st.lists(
@@ -32,7 +32,7 @@ EVENTS = st.lists(
         st.integers(1, 9),
         st.sampled_from(("send", "internal")),
         st.sampled_from((None, None, "named")),
-        st.one_of(st.none(), st.dictionaries(st.sampled_from(NAMES[:3]), st.integers(0, 5), max_size=3)),
+        st.sampled_from((None, "said", "said otherwise")),
         st.sampled_from(("t", "t", "t", None)),
     ),
     max_size=40,
@@ -44,15 +44,12 @@ def expected(events: list[Row], several: bool) -> tuple[list[Row], dict[str, lis
     """The rows of `chains`, and the ends, by one loop over the events in their order."""
     rows, ends = [], {}
     holders: dict[str, list[Row]] = {}
-    clocked: dict[str, Row] = {}
     first: dict[str, int] = {}
     for event in sorted(events, key=lambda event: (event["process"], event["seq"], event["at"])):
-        process, clock = event["process"], event["clock"]
+        process = event["process"]
         before = holders.setdefault(process, [])
         last = before[-1] if before else None
         twice = last is not None and last["seq"] == event["seq"]
-        own = None if clock is None else clock.get(process, 0)
-        earlier = clocked.get(process)
         prefix = f"{event['trace']}/" if several and event["trace"] is not None else ""
         row = {
             **{name: event[name] for name in ("process", "seq", "kind", "message", "file", "line", "at")},
@@ -62,24 +59,16 @@ def expected(events: list[Row], several: bool) -> tuple[list[Row], dict[str, lis
             "twice": twice,
             "before": last and last["seq"],
             "prior": last and last["id"],
-            "clock": None if clock is None else [*clock.items()],
-            "own": own,
-            "prior_own": last and last["own"],
-            "ownless": clock is not None and process not in clock,
-            "earlier_seq": earlier and earlier["seq"],
-            "earlier_clock": earlier and earlier["clock"],
         }
         rows.append(row)
         end = ends.setdefault(process, [0, "", 0, 0])
-        said = [*(event[name] for name in ("kind", "message", "name")), row["clock"]]
+        said = [event[name] for name in ("kind", "message", "name", "label")]
         if twice:
             assert last is not None
             end[3] += last["at"] == first[process] and last["said"] != said
         else:
             before.append({**row, "said": said})
             end[:3] = row["seq"], row["id"], end[2] + 1
-            if clock is not None:
-                clocked[process] = row
         first[process] = min(first.get(process, event["at"]), event["at"])
     return rows, ends
 
@@ -102,24 +91,22 @@ def test_what_is_in_order_does_not_depend_on_packets(
 ) -> None:
     made = [
         {
-            **{"process": process, "seq": seq, "kind": kind, "name": name, "clock": clock, "trace": trace},
+            **{"process": process, "seq": seq, "kind": kind, "name": name, "label": label, "trace": trace},
             **{"message": f"m{at}" if kind == "send" else None, "file": "log", "line": at + 1, "at": at},
         }
-        for at, (process, seq, kind, name, clock, trace) in enumerate(events)
+        for at, (process, seq, kind, name, label, trace) in enumerate(events)
     ]
     schema = arrow_schema(COLUMNS)
-    stated = [{**row, "clock": None if row["clock"] is None else [*row["clock"].items()]} for row in made]
     batches = [
-        pa.RecordBatch.from_pylist(stated[at : at + size], schema=schema) for at in range(0, len(made), size)
+        pa.RecordBatch.from_pylist(made[at : at + size], schema=schema) for at in range(0, len(made), size)
     ]
-    columns = f"{CHAINS}, {CLOCKS}"
     found: list[Row] = []
     ends: dict[str, list[Any]] = {}
     with patch.object(packets, "ROWS", rows), patch.object(packets, "HELD", rows):
         for task in in_tasks(batches, parts):
-            for table, batch in in_order(iter(task), several, columns):
+            for table, batch in in_order(iter(task), several):
                 if table == "chains":
-                    assert batch.schema.names == arrow_names(columns)
+                    assert batch.schema.names == arrow_names(CHAINS)
                     found += batch.to_pylist()
                     continue
                 assert batch.schema == arrow_schema(LASTS)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.spark.io.packets import map_in_arrow, stable_order, unlisted
+from microcosm.spark.io.packets import map_in_arrow, unlisted
 
 KINDS = {"to": pa.list_(pa.string()), "clock": pa.map_(pa.string(), pa.int64())}
 TEXTS = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.text(max_size=3)), max_size=3))
@@ -45,10 +44,3 @@ def test_a_kernel_sees_lists_as_they_are(spark: Any) -> None:
     table = spark.createDataFrame(rows, columns)
     made = map_in_arrow(table, same, columns).orderBy("number").collect()
     assert [tuple(row) for row in made] == rows
-
-
-@given(st.lists(st.sampled_from((0, 1, 2**16 - 1, 2**16, 2**16 + 1, 2**32 - 1, 2**32, 2**48 + 5, 2**62))))
-def test_numbers_are_put_in_order_and_equal_ones_stay_as_they_stand(numbers: list[int]) -> None:
-    keys = np.array(numbers, dtype=np.int64)
-    expected = [at for _, at in sorted((key, at) for at, key in enumerate(numbers))]
-    assert stable_order(keys).tolist() == expected

@@ -206,6 +206,42 @@ def test_a_delivery_waits_for_its_own_kind_of_sending_until_nothing_more_is_expe
     assert list(streamed([relayed, [first]])[0]) == [("p:1", "<", "r:1", "message m")]
 
 
+def test_sendings_of_which_none_can_be_taken_are_said() -> None:
+    events = [TraceEvent(process, 1, "causal_send", "m") for process in "pq"]
+    events.append(TraceEvent("r", 1, "receive", "m"))
+    report = Report()
+    assert not covering(events, report).edges
+    assert report.counts["ambiguous-message"] == 1
+    for batches in ([events], [[event] for event in events], [[event] for event in events[::-1]]):
+        edges, _, odd, _ = streamed(batches)
+        assert (dict(edges), dict(odd)) == ({}, {"ambiguous-message": 1})
+
+
+@given(st.permutations(range(5)), st.booleans(), st.integers(0, 4), st.booleans())
+def test_the_right_sending_is_told_though_another_was_taken_for_it(
+    order: list[int], relayed: bool, late: int, packed: bool
+) -> None:
+    """Of a message that goes over two levels: what a whole log says is told, and what it does not is said."""
+    sender = "q" if relayed else "p"
+    network = TraceEvent(sender, 1 if relayed else 2, "send", "m")
+    events = [TraceEvent("p", 1, "causal_send", "m"), network]
+    events += [TraceEvent("r", 1, "receive", "m"), TraceEvent("r", 2, "deliver", "m"), TraceEvent("s", 1)]
+    memory, told = Memory(), []
+    for batch in ([events[at] for at in order if at != late], [events[late]]):
+        kernel = StreamKernel(None, memory)
+        kernel.take(map(row_of, batch))
+        kernel.give_up()
+        told += kernel.emitted
+        memory = memory.packed() if packed else memory
+    edges = {(row["left"], row["right"]) for row in told if "left" in row}
+    expected, frontiers = at_once(events)
+    right = {(left, right) for left, _, right, _ in expected}
+    assert right <= edges
+    assert {r["process"]: (r["last"], dict(r["knows"])) for r in told if "last" in r} == frontiers
+    said = {row.get("reported") for row in told}
+    assert edges <= right | {("p:1", "r:1")} or "ambiguous-message" in said
+
+
 def test_what_has_waited_long_enough_is_taken_whatever_goes_on_coming() -> None:
     def row(process: str, seq: int, arrived: int) -> dict[str, Any]:
         return {**row_of(TraceEvent(process, seq)), "arrived": arrived}

@@ -212,6 +212,15 @@ def test_a_table_of_one_column_has_no_pairs() -> None:
         Microcosm.parse(ALBUM).online_many(table)
 
 
+def test_a_table_that_was_answered_already_gets_no_second_column_of_the_name() -> None:
+    pytest.importorskip("pyarrow")
+    known = Microcosm.parse(ALBUM)
+    told = known.to_arrow()
+    with pytest.raises(Undefined, match="there is a column `verdict` already"):
+        known.online_many(told)
+    assert known.online_many(told.drop_columns(["verdict"])) == told
+
+
 def test_a_number_of_any_size_is_handed_over() -> None:
     known = Microcosm.parse(ALBUM)
     assert len(known.find('name ~ "."', limit=10**30).true) == len(known)

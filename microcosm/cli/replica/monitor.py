@@ -26,6 +26,7 @@ from microcosm.errors import (
     LostJournal,
     MicrocosmError,
     ReplicaError,
+    host_and_port,
 )
 from microcosm.files import write_text
 from microcosm.replica.network.status import READY, exposition
@@ -85,7 +86,7 @@ class Monitor:
         try:
             self._server = await asyncio.start_server(self._answer, *address, limit=LARGEST)
         except (OSError, UnicodeError) as error:
-            where = f"{address[0]}:{address[1]}"
+            where = host_and_port(*address)
             why = getattr(error, "strerror", None) or error
             raise ReplicaError(f"cannot listen at {where} for HTTP: {why}; choose another --http") from None
         host, port, *_ = self._server.sockets[0].getsockname()
@@ -238,7 +239,8 @@ def _warnings(node: ReplicaNode) -> Iterator[tuple[tuple[object, ...], str, dict
         yield ("unreadable", name), text, {}
     for name, (old, new) in node.moved().items():
         text = (
-            f"{name} speaks from {new[0]}:{new[1]} and not from {old[0]}:{old[1]}; it is answered there too"
+            f"{name} speaks from {host_and_port(*new)} and not from {host_and_port(*old)};"
+            " it is answered there too"
         )
         yield ("moved", name, new), text, {}
     for name, why in node.suspects.items():

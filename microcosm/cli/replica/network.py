@@ -12,7 +12,7 @@ from typer import Argument, Option, Typer
 from microcosm.cli import exits, options, output
 from microcosm.cli.options import endpoint_of
 from microcosm.cli.replica.knowledge import opened
-from microcosm.errors import MicrocosmError
+from microcosm.errors import MicrocosmError, host_and_port
 from microcosm.files import STDIN
 from microcosm.replica.admission import Quota
 from microcosm.replica.ledger.forgetting import Forgetting
@@ -154,7 +154,7 @@ def network_of(path: str) -> Iterator[Unserved]:
 
 def _show(path: str, network: Unserved, lost: Sequence[str] = (), *message: str) -> int:
     """Answer with a `message`, the messages that are lost and the members that there are; the code."""
-    members = [(each.name, f"{each.host}:{each.port}") for each in network.network.process.members]
+    members = [(each.name, host_and_port(each.host, each.port)) for each in network.network.process.members]
     fields: dict[str, object] = {"file": path, "members": [{"name": n, "address": a} for n, a in members]}
     lines = [*message, *(f"not acknowledged, and not sent again: {output.printable(each)}" for each in lost)]
     lines += [f"{name} at {address}" for name, address in members]

@@ -30,7 +30,7 @@ from microcosm.cli.replica.lines import (
     verdict_of,
 )  # fmt: skip
 from microcosm.cli.replica.monitor import Interfaces, Log, Monitor, Warnings, passes
-from microcosm.errors import MicrocosmError, ReplicaError
+from microcosm.errors import MicrocosmError, ReplicaError, host_and_port
 from microcosm.givens.relation import Relation
 from microcosm.replica.admission import Quota
 from microcosm.replica.journal import Journal
@@ -124,7 +124,7 @@ class Serving:
         self._outlet = Outlet(loop, self._stop.set)
         try:
             if self._interfaces.http is not None:
-                self._http = "{}:{}".format(*await self._monitor.open(self._interfaces.http))
+                self._http = host_and_port(*await self._monitor.open(self._interfaces.http))
             if self._interfaces.socket is not None:
                 self._control = ControlSocket(self._interfaces.socket, self._do)
                 await self._control.open()
@@ -159,10 +159,11 @@ class Serving:
         self._node, self._replica, self._why = node, node.replica, ""
 
     def _say_serving(self, node: ReplicaNode) -> None:
-        host, port = self._address = node.address
+        self._address = node.address
         incarnation = node.replica.stream[1]
         fields = {"event": "serving", "name": node.replica.name, "incarnation": incarnation}
-        self._print({**fields, "address": f"{host}:{port}", **({"http": self._http} if self._http else {})})
+        fields["address"] = host_and_port(*node.address)
+        self._print({**fields, **({"http": self._http} if self._http else {})})
 
     async def _leave(self, node: ReplicaNode) -> None:
         """An end in order; raises the fault where it is none."""

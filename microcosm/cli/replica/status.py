@@ -14,7 +14,7 @@ from typer import Argument, Option, Typer
 from microcosm.cli import exits, options, output
 from microcosm.cli.output import counted
 from microcosm.cli.replica.knowledge import looked_into, show_conflict
-from microcosm.errors import Malformed
+from microcosm.errors import Malformed, host_and_port
 from microcosm.files import display_name, read_text
 from microcosm.logic.derivation import proof_object
 from microcosm.replica.ledger.chain import imported
@@ -155,8 +155,9 @@ def lines(replica: Replica, process: Process) -> Iterator[str]:
         yield f"in two places, and therefore in no chain: {event}"
     if process.evicted:
         yield "evicted: `replica renew` starts afresh"
-    for name, (host, port) in gone(replica, process).items():
-        yield f"{name}, at {host}:{port}, was evicted by another member; `replica member replace` lets it in"
+    for name, where in gone(replica, process).items():
+        text = f"{name}, at {host_and_port(*where)}, was evicted by another member"
+        yield f"{text}; `replica member replace` lets it in"
     for peer in _peers(process):
         met = f"incarnation {peer['incarnation']}" if peer["incarnation"] else "not met yet"
         permits = f", {peer['missing permits']} permits missing" if peer["missing permits"] else ""
@@ -173,7 +174,7 @@ def _peers(process: Process) -> Iterator[dict[str, Any]]:
     for member in process.members:
         yield {
             "name": member.name,
-            "address": f"{member.host}:{member.port}",
+            "address": host_and_port(member.host, member.port),
             "incarnation": member.incarnation,
             "missing permits": missing.count(member.number),
         }

@@ -25,6 +25,9 @@ Safety, by induction over deliveries. Let x, to d, happen before m, from i to j.
 either x is delivered; or x is of i and goes to j (FIFO); or m names (s, d, n) with n at or after x; or m is
 opaque, and its receiver sends nothing before x is delivered. At d = j a named message is waited for.
 Liveness: what a message waits for happened before it, so the earliest that is missing waits for nothing.
+
+What a message says of third processes is believed: who names what nobody ever sent has others wait for ever.
+What it says of its receiver's own sendings, or its sender's, that cannot be is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from typing import Any, ClassVar
 
 from microcosm.protocol.hybrid.common import Outgoing
 from microcosm.protocol.hybrid.unicast import HybridQueue
-from microcosm.protocol.machine import STRANGER, WINDOW
+from microcosm.protocol.machine import STRANGER, UNSOUND, WINDOW
 from microcosm.protocol.packets import LARGEST, Ack, Dependency, Dependent, HybridMessage, Packet, Permit
 
 BUDGET = 4
@@ -124,6 +127,13 @@ class HybridDependencies(HybridQueue[NamingOutgoing]):
                 self.operations += 1
                 needs[s, d] = max(mid, needs.get((s, d), 0))
         return None if len(needs) > budget else tuple((s, d, mid) for (s, d), mid in sorted(needs.items()))
+
+    def _on_message(self, sender: int, message: HybridMessage) -> str | None:
+        assert isinstance(message, Dependent)
+        for s, d, n in message.needs or ():
+            if n > self._last_sent.get(d, 0) if s == self.me else s == sender and n >= message.mid:
+                return UNSOUND  # there is no such message, and nobody shall wait for it
+        return super()._on_message(sender, message)
 
     def _deliver_held(self, sender: int) -> None:
         ready = [sender]

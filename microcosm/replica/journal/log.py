@@ -19,8 +19,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -29,8 +29,7 @@ from typing import Literal
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
 from microcosm.replica.journal import files as journal_files
-from microcosm.replica.journal import schema as journal_schema
-from microcosm.replica.journal.examine import backup, disagreement, examine, make
+from microcosm.replica.journal.examine import backup, examine, make
 from microcosm.replica.journal.files import DISK, Disk, Files, Lock
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
@@ -222,16 +221,6 @@ class Journal:
             raise JournalError("was opened before a fork, by another process", file=str(self._files.database))
         if for_writing:
             self._writer.check_open()
-
-    def _check(self) -> None:
-        """Assert every invariant: what is in memory, in the tables and in the head file is the same."""
-        with self._turn, closing(DISK.connect(self._files.database, "ro")) as connection:
-            about = journal_schema.identify(connection, self._files.database, None)
-            state, head = journal_schema.look(connection, about), journal_files.read(self._files.head)
-            assert state == self._writer.state
-            assert head is not None
-            assert disagreement(connection, state, head) is None
-            assert head.mode != "full" or replace(head, turn=head.turn + 1) == self._writer.head()
 
 
 @dataclass(slots=True, eq=False)

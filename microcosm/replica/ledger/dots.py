@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from itertools import pairwise
 from typing import NamedTuple
 
 import msgpack
@@ -216,12 +215,6 @@ class Dots:
                 bounds = _from(bounds, low.number)
             found += [DotRun(*stream, *bounds[at : at + 2]) for at in range(0, len(bounds), 2)]
         return found
-
-    def _check(self) -> None:
-        for bounds in self._bounds.values():
-            assert bounds
-            assert len(bounds) % 2 == 0
-            assert all(a < b for a, b in pairwise(bounds))
 
 
 def fingerprint(runs: Iterable[DotRun]) -> bytes:

@@ -353,25 +353,3 @@ class Ledger:
             for dot, e in self.held.items()
             if isinstance(e, Remove) or (isinstance(e, Add) and e.replaces and dot not in self.settled)
         ]
-
-    def _check(self) -> None:
-        self.seen._check()
-        assert all(dot in self.seen for dot in self.held)
-        assert {dot for dot, held in self.held.items() if isinstance(held, NewerEvolution)} == {*self.newer}
-        assert self.newer_bytes == sum(self.newer.values())
-        given = {dot: key for key, dots in self.facts.items() for dot in dots}
-        for dot, key in given.items():
-            held = self.held[dot]
-            assert isinstance(held, Add)
-            assert held.fact.key() == key
-        for dot, held in self.held.items():
-            assert not isinstance(held, Add) or dot in given or dot in self.struck
-            assert not isinstance(held, Forget) or self.theirs[dot.replica] is held
-        assert all(self.held.get(forget.dot) is forget for forget in self.theirs.values())
-        for stream, numbers in self.numbers.items():
-            assert numbers == sorted(self.chains[stream]) != []
-        for event, places in self.places.items():
-            assert places
-            assert all(self.chains[place.stream][place.number] == event for place in places)
-        for event, keys in self.naming.items():
-            assert keys == {key for key in self.facts if event in (key[0], key[2])}

@@ -11,7 +11,8 @@ What the host owes an endpoint:
 A packet that is not genuine is counted, and nothing else: it is not answered, and leaves nothing behind.
 Answers go to the configured address of the member, and to where its newest genuine packet of this session
 came from, if that is elsewhere: it may have moved, or something between the two may carry packets one way
-only. Where there is no session yet a greeting is answered at both, too.
+only. Where there is no session yet a greeting is answered at both, too. One that was evicted and greets all
+the same is told of its fence where it greets from.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from microcosm.replica.network.handshake import (
     MALFORMED,
     NO_KEY,
     OLD_BOOT,
+    OLD_INCARNATION,
     TOO_LARGE,
+    UNKNOWN_SENDER,
     Arrival,
     Handshake,
     opened,
@@ -48,7 +51,7 @@ from microcosm.replica.network.keys import (
     tag,
 )
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
-from microcosm.replica.network.process import Fence
+from microcosm.replica.network.process import Fence, Member
 from microcosm.replica.network.status import status
 from microcosm.replica.network.wire import COPY_BYTES, FRAME_BYTES, VERSIONS, Content, read_content
 from microcosm.replica.network.write_ahead import WriteBatch
@@ -99,6 +102,8 @@ class Endpoint:
         self._tagged: dict[bytes, Peer] = {}
         self._evicted: list[Peer] = []
         """Those who are to be told that they are no members any more, once that is durable."""
+        self._former: dict[bytes, Peer] = {}
+        """Those who were evicted, by tag: who greets all the same has not heard of it."""
         self._handshake = Handshake(durable, self._sealer, versions, limits.tick)
         self._deadlock_avoidance = DeadlockAvoidance(durable, limits.stall, now)
         self._next_tick = self._look_at = now
@@ -176,6 +181,11 @@ class Endpoint:
         reason = self._receive(packet, now, wall, source)
         if reason is not None:
             self.drops[reason] += 1
+        if reason in (UNKNOWN_SENDER, OLD_INCARNATION):  # perhaps it was evicted, and has not heard of it
+            found = opened(packet, self._former, self._sealer, self.versions, self.limits.mtu, wall)
+            if isinstance(found, Arrival) and self._handshake.is_of_the_fenced(found, now):
+                found.peer.address = source or found.peer.address
+                self._evicted.append(found.peer)
 
     def poll(self, now: float) -> None:
         """Let timers run out."""
@@ -236,6 +246,8 @@ class Endpoint:
         for peer in evicted:
             with suppress(KeyFileError):
                 used = self._sealer.sending(peer.member.name, now, wall)
+                if greeting := self._handshake.due(peer.member.number, peer, used, now):
+                    leaving += [(where, greeting) for where in peer.places]
                 fence = Fence(peer.member.name, peer.member.incarnation or 0)
                 leaving += self._sealed(peer, used, CONTENT, packb(Content(fences=(fence,))))
         for number, peer in self._peers.items():
@@ -282,15 +294,23 @@ class Endpoint:
         for number in [number for number in self._peers if number not in members]:
             gone = self._peers.pop(number)
             del self._tagged[tag(gone.member.name)]
+            self._former[tag(gone.member.name)] = gone
             self._evicted += [gone] if gone.session is not None else []
         for number, member in members.items():
             if number not in self._peers:
-                limits = self.limits
-                congestion = Congestion(limits.least_wait, limits.longest_wait)
-                peer = Peer(member, now, limits.mtu, congestion, limits.under_way)
+                peer = self._peer(member, now)
                 peer.newest = self.durable.process.machine.permits(number)
                 self._peers[number] = self._tagged[tag(member.name)] = peer
                 self.durable.repeat(number)
+        for name, incarnation in self.durable.process.membership.fences:
+            if tag(name) not in self._former:
+                unmet = Member(-1 - len(self._former), name, "", 0, incarnation)
+                self._former[tag(name)] = self._peer(unmet, now)
+
+    def _peer(self, member: Member, now: float) -> Peer:
+        limits = self.limits
+        congestion = Congestion(limits.least_wait, limits.longest_wait)
+        return Peer(member, now, limits.mtu, congestion, limits.under_way)
 
     def _receive(self, packet: bytes, now: float, wall: float, source: Address | None) -> str | None:
         found = opened(packet, self._tagged, self._sealer, self.versions, self.limits.mtu, wall)

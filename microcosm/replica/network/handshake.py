@@ -102,6 +102,28 @@ class Handshake:
             peer.greet_at = max(now, peer.greeted + self._tick)
         return None
 
+    def is_of_the_fenced(self, arrival: Arrival, now: float) -> bool:
+        """Whether a packet of no member is a greeting of one that was evicted, and is to be answered.
+
+        The answer names its start: so what tells it of the fence is for that start, and will be believed.
+        """
+        peer, header = arrival.peer, arrival.header
+        greeting = read_greeting(arrival.content) if header.kind == GREETING else None
+        fences = self._durable.process.membership.fences
+        if greeting is None or Fence(peer.member.name, header.incarnation) not in fences:
+            return False
+        common = {*self._versions} & {*greeting.versions}
+        if not common or now < peer.greeted + self._tick:
+            return False
+        peer.greeted = now
+        peer.member.incarnation, peer.echo = header.incarnation, (header.incarnation, greeting.boot)
+        peer.session = PeerSession(
+            *(header.key_id, header.salt, greeting.boot, greeting.generation, max(common)),
+            *(0, arrival.cipher, ReplayWindow()),
+        )
+        peer.met, peer.greet_at = False, now
+        return True
+
     def _diverged(self, peer: Peer, greeting: Greeting, fresh: bool, same: bool) -> bool:
         """Whether one of two who meet does not remember what the other does: with it nothing is exchanged.
 

@@ -108,15 +108,6 @@ class Membership:
         confirmed = self.members[number].confirmed
         return [fence for fence in self.fences if fence not in confirmed]
 
-    def _check(self) -> None:
-        assert {m.number: m.name for m in self.members.values()} == {
-            m.number: n for n, m in self.named.items()
-        }
-        assert all(number < self.next for number in self.members)
-        for member in self.members.values():
-            assert member.confirmed <= self.fences.keys()
-            assert member.incarnation is None or Fence(member.name, member.incarnation) not in self.fences
-
 
 ME = 0
 """The number by which a process knows itself."""
@@ -310,8 +301,8 @@ class Process:
 
     def memory_of(self, number: int, incarnation: int) -> LastKnown:
         """What is remembered of an incarnation of a member, to be told to it. Cost: the send buffer."""
-        member, machine = self.membership.members[number], self.machine
-        if member.remembered != incarnation:
+        member, machine = self.membership.members.get(number), self.machine
+        if member is None or member.remembered != incarnation:
             return NOTHING_KNOWN
         return LastKnown(member.boot, member.life, machine.delivered_of(number), machine.acked_by(number))
 
@@ -424,11 +415,6 @@ class Process:
         process.lives = {boot: Life(*life) for boot, *life in lives}
         process.machine = HybridDurable.restored(ME, machine, process.membership)
         return process
-
-    def _check(self) -> None:
-        self.membership._check()
-        self.machine._check()
-        assert self._unfinished == {sender: _cost(begun) for sender, begun in self._parts.items()}
 
 
 def _cost(begun: Iterable[bytes]) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
-from microcosm.errors import ReplicaError
+from microcosm.errors import ReplicaError, host_and_port
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.keys import Keyring
@@ -168,7 +168,7 @@ class Transport:
             sock.bind(where)
         except (OSError, OverflowError, TypeError, UnicodeError) as error:  # the third: a name that is none
             sock.close()
-            raise ReplicaError(f"cannot listen on {address[0]}:{address[1]}: {error}") from None
+            raise ReplicaError(f"cannot listen on {host_and_port(*address)}: {error}") from None
         endpoint = Endpoint(durable, ring, os.urandom, now=time.monotonic(), limits=limits)
         return cls(endpoint, sock, after_flush, before_flush)
 

@@ -223,9 +223,6 @@ class Assembly:
     def _drop(self, key: tuple[str, bytes]) -> None:
         self.size -= _size(self._unfinished.pop(key))
 
-    def _check(self) -> None:
-        assert self.size == sum(map(_size, self._unfinished.values())) <= self._most
-
 
 def _size(parts: dict[int, bytes]) -> int:
     return sum(len(part) + FRAGMENT_COST for part in parts.values())

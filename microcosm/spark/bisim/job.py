@@ -7,7 +7,7 @@ a digest, and comparing all with all costs one digest each (Worlds of Events, Th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -284,37 +284,49 @@ def _parquet(path: str) -> list[tuple[str, str]]:
 
 
 CLASSES = "id string, digest string, class string, consistent boolean"
-REPEATED = "id string, at long, times long"
-COUNTS = "microcosms long, classes long, inconsistent long"
 
 TOGETHER = 1 << 20
-"""So many rows are gathered in one place."""
-
+"""So many rows are looked at here: a job on Spark takes longer to begin."""
 
 Counted = tuple[dict[str, Any], int, list[tuple[str, int]]]
-"""The `COUNTS`, how many microcosms repeat an id, and some of these: ids and how often they occur."""
+"""What there is, how many microcosms repeat an id, and some of these: ids and how often they occur."""
 
 
 def classes(output: Output, digested: Path) -> Counted:
     """Stage the table `classes` of rows in a folder, which have the columns of `DIGESTED` and maybe more."""
-    rows = staging.rows(digested)
     names = arrow_names(DIGESTED)
-    if rows <= TOGETHER:
-        made = dict(_first(_table(digested, names)))
-        made.update(_classed(made["kept"]))
-        for name in ("repeated", "counts", "classes"):
-            output.put(name, made[name])
-        return _counted(output.staged("counts"), output.staged("repeated"))
-    from pyspark.sql import functions as F
+    if staging.rows(digested) <= TOGETHER:
+        paths = digested.glob("*.parquet")
+        kept, again = first_of_each(pa.concat_tables([pq.read_table(path, columns=names) for path in paths]))
+        found = classed(kept)
+        output.put("classes", found)
+        own = pc.sum(pc.equal(found.column("id"), found.column("class"))).as_py()
+        without = pc.sum(pc.invert(found.column("consistent"))).as_py()
+        times = (pc.sum(again.column("times")).as_py() or 0) - again.num_rows
+        some = again.sort_by("at").slice(0, _TOLD).to_pylist()
+        counts = found.num_rows, own, without
+    else:
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
 
-    parts = -(-rows // TOGETHER)
-    by_id = output.spark.read.parquet(str(digested)).select(*names).repartition(parts, "id")
-    kinds = {"kept": DIGESTED, "repeated": REPEATED}
-    kept = output.tables("first", kinds, by_id, _of_all(_first))["kept"]
-    by_digest = kept.repartition(parts, F.coalesce("digest", "id"))
-    output.tables("classed", {"classes": CLASSES, "counts": COUNTS}, by_digest, _of_all(_classed))
-    output.gather("classes", [output.staged("classed") / "classes"])
-    return _counted(output.staged("classed") / "counts", output.staged("first") / "repeated")
+        every = output.spark.read.parquet(str(digested)).groupBy("id")
+        first = F.min_by(F.struct("digest", "consistent"), "at").alias("first")
+        of_each = every.agg(first, F.min("at").alias("at"), F.count("*").alias("times"))
+        output.stage("first", lambda: of_each.select("id", "first.*", "at", "times"))
+        without = F.when(F.col("digest").isNull(), F.col("id"))
+        least = F.min("id").over(Window.partitionBy("digest", without))  # by bytes, as everywhere
+        of_class = F.when(F.col("digest").isNotNull(), least).alias("class")
+        output.stage("classes", lambda: output.read("first").select("id", "digest", of_class, "consistent"))
+        sums = ("count(*)", "count_if(id = class)", "count_if(not consistent)")
+        [counts] = output.read("classes").select(*map(F.expr, sums)).collect()
+        repeated = output.read("first").where("times > 1")
+        [(times,)] = repeated.select(F.sum(F.col("times") - 1)).collect()
+        some = [row.asDict() for row in repeated.orderBy("at").limit(_TOLD).collect()]
+    counted = {name: n or 0 for name, n in zip(_COUNTED, counts, strict=True)}
+    return counted, times or 0, [(row["id"], row["times"]) for row in some]
+
+
+_COUNTED = ("microcosms", "classes", "inconsistent")
 
 
 def first_of_each(table: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -346,44 +358,3 @@ def classed(table: pa.Table) -> pa.Table:
     least = table.group_by("digest").aggregate([("id", "min")])  # by bytes, which is by code points
     found = table.join(least.rename_columns(["digest", "class"]), "digest", use_threads=False)
     return found.select(arrow_names(CLASSES)).cast(arrow_schema(CLASSES))
-
-
-def _first(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    yield from zip(("kept", "repeated"), first_of_each(table), strict=True)
-
-
-def _classed(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    found = classed(table)
-    own = pc.sum(pc.equal(found.column("id"), found.column("class"))).as_py()
-    without = pc.sum(pc.invert(found.column("consistent"))).as_py()
-    yield "classes", found
-    counts = {"microcosms": found.num_rows, "classes": own or 0, "inconsistent": without or 0}
-    yield "counts", pa.Table.from_pylist([counts], schema=arrow_schema(COUNTS))
-
-
-def _of_all(
-    made: Callable[[pa.Table], Iterator[tuple[str, pa.Table]]],
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[tuple[str, pa.RecordBatch]]]:
-    """A kernel that makes tables of all rows of a partition."""
-
-    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        table = pa.Table.from_batches(batches, arrow_schema(DIGESTED))
-        for name, found in made(table):
-            for batch in found.to_batches():
-                yield name, batch
-
-    return kernel
-
-
-def _counted(counts: Path, repeated: Path) -> Counted:
-    """What is told in two folders, summed up."""
-    table = _table(counts, arrow_names(COUNTS))
-    sums = {name: pc.sum(table.column(name)).as_py() or 0 for name in table.column_names}
-    again = _table(repeated, arrow_names(REPEATED)).sort_by("at")
-    times = (pc.sum(again.column("times")).as_py() or 0) - again.num_rows
-    some = [(row["id"], row["times"]) for row in again.slice(0, _TOLD).to_pylist()]
-    return sums, times, some
-
-
-def _table(folder: Path, columns: list[str]) -> pa.Table:
-    return pa.concat_tables([pq.read_table(path, columns=columns) for path in folder.glob("*.parquet")])

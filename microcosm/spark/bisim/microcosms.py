@@ -23,7 +23,7 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
-from microcosm.spark.bisim.plain_rows import digests, json_form, of_batch, of_lines, plain_digest
+from microcosm.spark.bisim.plain_rows import digests, json_form, of_batch, of_lines
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.inputs import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
@@ -46,7 +46,6 @@ class Row:
     file: str
     id: str | None = None
     givens: Givens | None = None
-    digest: str | None = None
     fault: str | None = None
 
 
@@ -148,7 +147,7 @@ def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
                 if len(line) > LINE_LIMIT:
                     raise TextError(f"longer than {LINE_LIMIT:,} bytes")
                 record = decode_json(decode(line, piece.path), piece.path)
-                yield _row(number, record, piece.path, wanted)
+                yield _row(number, record, piece.path)
             except MicrocosmError as error:
                 yield Row(number, piece.path, fault=_error_text(error))
 
@@ -218,14 +217,14 @@ def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Diges
                     try:
                         if isinstance(record, str):
                             raise TextError(record)
-                        yield _row(at, json_form(record), piece.path, wanted)
+                        yield _row(at, json_form(record), piece.path)
                     except (MicrocosmError, ValueError) as error:
                         yield Row(at, piece.path, fault=_error_text(error))
     except pa.ArrowException as error:
         yield Row(0, piece.path, fault=f"no Parquet that can be read: {_error_text(error)}")
 
 
-def _row(at: int, record: object, file: str, wanted: Set[str] | None) -> Row:
+def _row(at: int, record: object, file: str) -> Row:
     if not isinstance(record, dict):
         return Row(at, file, fault="a row is a JSON object")
     name = record.pop("id", None)
@@ -233,9 +232,6 @@ def _row(at: int, record: object, file: str, wanted: Set[str] | None) -> Row:
         name = str(name)
     if not isinstance(name, str) or not name:
         return Row(at, file, fault="`id` must be some text")
-    digest = plain_digest(record) if wanted is not None and name not in wanted else None
-    if digest is not None:
-        return Row(at, file, name, digest=digest)
     return Row(at, file, name, givens_from_json(record, file))
 
 
@@ -291,10 +287,8 @@ def _batch(table: str, columns: Iterable[Sequence[object]]) -> tuple[str, pa.Rec
 
 def _judged(before: int, row: Row, documents: Set[str] | None, rules: str | None) -> tuple[object, ...]:
     """The columns of `JUDGED`."""
-    digest, kept = row.digest, None
-    consistent = True
-    if row.givens is not None:
-        digest, consistent = judged(row.givens, rules)
-        wanted = documents is None or row.id in documents
-        kept = document(row.givens) if wanted and digest is not None else None
+    assert row.givens is not None
+    digest, consistent = judged(row.givens, rules)
+    wanted = documents is None or row.id in documents
+    kept = document(row.givens) if wanted and digest is not None else None
     return row.id, digest, consistent, before + row.at, kept

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
 from microcosm.spark.extract.routes import Routes, by_trace, routed
-from microcosm.spark.giant.clocks import NotInSlices
-from microcosm.spark.giant.job import Found, Giant
+from microcosm.spark.giant.job import Found, Giant, NotInSlices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading, staging
 from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, irregularity_counts, named
@@ -108,7 +107,8 @@ class _Job:
         chosen = self._chosen()
         read = self._read(inputs)
         output, folder = self._output, self._output.staged("read")
-        routes = routed(read, folder, self._options.slices, worker_memory(self._output.spark))
+        options = self._options
+        routes = routed(read, folder, options.slices, worker_memory(self._output.spark), options.token)
         several, sliced = routes.traces > 1, routes.sliced
         odd = folder / "odd"
         reported, faults, missing = irregularity_counts([odd])
@@ -127,15 +127,14 @@ class _Job:
                 routes.give_up(trace, ["names that events of other traces have"])
         marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
-        def find(number: int, trace: str | None, columns: frozenset[str]) -> Found:
-            options = self._options
-            of_it = str(number), trace, several, routes.events[trace]
-            return Giant(output, marked, *of_it, options.slices, options.token, not missing, columns).find()
+        def find(number: int, trace: str | None, events: int) -> Found:
+            of_it = str(number), trace, several, events
+            return Giant(output, marked, *of_it, options.slices, not missing).find()
 
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
-                (trace, pool.submit(find, number, trace, columns))
-                for number, (trace, columns) in enumerate(sliced.items())
+                (trace, pool.submit(find, number, trace, events))
+                for number, (trace, events) in enumerate(sliced.items())
             ]
         giants: list[tuple[str | None, Found]] = []
         for trace, future in begun:

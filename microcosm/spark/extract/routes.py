@@ -28,7 +28,6 @@ from microcosm.spark.io.packets import (
     joined,
     packed,
     spread,
-    stable_order,
     together,
     unpacked,
 )
@@ -210,7 +209,7 @@ def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if (np.diff(at) < 0).any():
         yield table.take(pa.array(np.lexsort((at, code))))
     else:
-        yield table.take(pa.array(stable_order(code))) if scattered else table
+        yield table.take(pa.array(np.argsort(code, kind="stable"))) if scattered else table
 
 
 def _described(path: Path) -> tuple[int, int, Path] | None:
@@ -230,12 +229,6 @@ What a worker can hold is done at once: 4·10⁶ plain events took 23 s of the p
 53 s in 16 slices (docs/guides/spark.md).
 """
 
-SLICED = {"name", "clock", "lamport"}
-"""Columns that order, or name, of which a trace in slices may make use; of Lamport times if all have one."""
-
-DOUBTFUL = {"clock", "message", "counted"}
-"""Where a trace has all of these, all of it must be known before it is known which events ticked."""
-
 _log = logging.getLogger(staging.LOGGER)
 
 
@@ -244,26 +237,25 @@ class Routes:
     """How many traces there are, those that are done in slices, and large ones that go whole to a worker."""
 
     traces: int
-    sliced: dict[str | None, frozenset[str]] = field(default_factory=dict)
-    """Of each the columns that order beside processes and messages."""
+    sliced: dict[str | None, int] = field(default_factory=dict)
+    """Of each how many events it has."""
     whole: list[str] = field(default_factory=list)
-    events: dict[str | None, int] = field(default_factory=dict)
-    """How many events each of the large ones has."""
 
     def give_up(self, trace: str | None, reasons: Sequence[str]) -> None:
-        """Let a trace go whole to one worker, and say why."""
-        self.sliced.pop(trace, None)
+        """Let a trace go whole to one worker, and say why, and what memory that takes."""
+        events = self.sliced.pop(trace)
         self.whole = sorted([*self.whole, trace or ""])
         named = "the trace" if trace is None else f"trace {trace}"
-        events = f"{self.events[trace]:,}"
-        _log.info("%s: %s events go whole to one worker, because of: %s", named, events, ", ".join(reasons))
+        needed = f"which needs some {-(-events * CAREFUL // 1_000_000):,} MB"
+        why = f"{events:,} events go whole to one worker, {needed}, because of: {', '.join(reasons)}"
+        _log.info("%s: %s", named, why)
 
 
-def routed(read: Staged, folder: Path, slices: int | None, room: int) -> Routes:
+def routed(read: Staged, folder: Path, slices: int | None, room: int, token: str | None) -> Routes:
     """In slices are done traces too large for the `room` of a worker; one that is alone, where asked for.
 
-    Not where more orders than processes, messages, clocks and Lamport times of all events, and not where two
-    events have one name: which of them counts depends on all others. What was `read` is staged in `folder`.
+    Not where more orders than processes and messages, nor where two events have one name: which of them
+    counts depends on all others. What was `read` is staged in `folder`.
     """
     traces, largest, of_size = _counted(read, folder / "sizes")
     found = Routes(traces)
@@ -273,22 +265,15 @@ def routed(read: Staged, folder: Path, slices: int | None, room: int) -> Routes:
         return found
     for row in sorted(of_size(least), key=lambda row: (row["trace"] is not None, row["trace"])):
         trace, count = row["trace"], row["events"]
-        used = frozenset(name for name in reading.COUNTED if row[name])
-        size = CAREFUL if used.intersection(reading.ORDERING) else PLAIN
-        if not alone and count < room // size:
+        used = [name for name in reading.ORDERING if row[name]]
+        if not alone and count < room // (CAREFUL if used else PLAIN):
             continue
-        found.events[trace] = count
-        why = [name for name in reading.ORDERING if name in used - SLICED]
-        if 0 < row["lamport"] < count:
-            why.append("lamport")
-        if used >= DOUBTFUL:
-            why.append("positions that the log does not have")
-        if not why and row["name"] and _share_names(read["events"], trace, traces > 1):
+        found.sliced[trace] = count
+        why = [name for name in used if name != "name"] + ["token"] * (token is not None)
+        if not why and used and _share_names(read["events"], trace, traces > 1):
             why.append("names of several events")
         if why:
             found.give_up(trace, why)
-        else:
-            found.sliced[trace] = used
     return found
 
 

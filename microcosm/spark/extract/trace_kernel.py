@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 
 from microcosm.spark.io import events as rows
 from microcosm.spark.io.events import batched, in_full, in_traces, report_rows
-from microcosm.spark.io.packets import stable_order
 from microcosm.traces.covering import covering
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
 from microcosm.traces.report import Irregularity, Report
@@ -251,7 +250,7 @@ class PlainEvents:
         width = max(1, len(words.dictionary))
         keys = of * width + words.indices.to_numpy()
         seq = one_array(table.column("seq")).to_numpy()
-        at = stable_order(keys)
+        at = np.argsort(keys, kind="stable")
         if ((np.diff(seq[at]) < 0) & (np.diff(keys[at]) == 0)).any():  # not as the processes went on
             at = np.lexsort((seq, keys))
         keys, seq = keys[at], seq[at]
@@ -372,7 +371,7 @@ def messages(events: PlainEvents) -> Messages:
     kind = kind[ends]
     answers, level = np.divmod(kind, _HALF)
     whole = events.trace[events.own[ends]] * width + words.indices.to_numpy()
-    order = stable_order((whole * _HALF + level) * 2 + answers)  # a sending first
+    order = np.argsort((whole * _HALF + level) * 2 + answers, kind="stable")  # a sending first
     ends, kind, level, whole = ends[order], kind[order], level[order], whole[order]
     first = np.diff(whole * _HALF + level, prepend=-1) != 0
     starts = np.flatnonzero(first)
@@ -411,7 +410,7 @@ def _check_receivers(events: PlainEvents, found: Messages) -> None:
     """No process receives a message twice, or before it sends it, or one that was not sent to it."""
     sending, reception = found.sending, found.reception
     key = sending * (len(events.first) + 1) + events.own[reception]
-    order = stable_order(key)
+    order = np.argsort(key, kind="stable")
     events.refuse(reception[order][1:][key[order][1:] == key[order][:-1]])
     same = events.own[sending] == events.own[reception]
     events.refuse(reception[same & (reception < sending)])
@@ -450,7 +449,7 @@ def vectors(events: PlainEvents, sending: Any, reception: Any) -> Any:
     chain of messages.
     """
     kept = events.fits(reception) & (events.own[sending] != events.own[reception])
-    order = stable_order(reception[kept])  # by process, and in its order
+    order = np.argsort(reception[kept], kind="stable")  # by process, and in its order
     sending, reception = sending[kept][order], reception[kept][order]
     processes = len(events.first)
     plain = events.fit[events.trace]

@@ -52,14 +52,6 @@ CHAINS = (
 `before` is the position and `prior` the id of the event before in the process.
 """
 
-CLOCKS = (
-    "clock map<string,long>, own long, prior_own long, ownless boolean, earlier_seq long, "
-    "earlier_clock map<string,long>"
-)
-"""Of clocks, beside: the own value, that of the event before if it has a clock, whether there is none, and
-the event with a clock before it."""
-
-
 LASTS = "process string, seq long, id string, events long, again long"
 """The last event of some events of a process, how many they are without those `twice`, and how many may be
 where the process begins `again`, with another event at a position that is taken."""
@@ -75,7 +67,7 @@ class LastEvent(NamedTuple):
     again: int
 
 
-SAID = ("kind", "message", "to", "name", "lamport", "label", "attributes", "clock")
+SAID = ("kind", "message", "to", "name", "label", "attributes")
 """What an event says, but where it is."""
 
 NEEDED = ("process", "seq", "file", "line")
@@ -93,24 +85,23 @@ def put_in_order(
     marked: DataFrame | None,
     trace: tuple[str | None, int],
     several: bool,
-    columns: str,
 ) -> Staged:
-    """Tables `chains`, with some `columns`, and `ends`, of a trace, given its name and number of events.
+    """Tables `chains` and `ends` of a trace, given its name and number of events.
 
     Tasks read what was staged of all traces, or Spark does, where some events are to be `marked` as chosen.
     """
     name, count = trace
     parts = max(1, -(-count // TOGETHER))
-    used = {*SAID, *arrow_names(columns)} & output.filled("read", "events") | {"at", "trace", *NEEDED}
+    used = {*SAID} & output.filled("read", "events") | {"at", "trace", *NEEDED}
     needed = sorted(used | ({"chosen"} if marked is not None else set()))
     send = partial(by_process, trace=name, parts=parts)
     folder = output.staged("read") / "events"
     work = (marked.select(needed), send) if marked is not None else over(output.spark, folder, needed, send)
 
     def order(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        return in_order(batches, several, columns)
+        return in_order(batches, several)
 
-    tables = {"chains": columns, "ends": LASTS}
+    tables = {"chains": CHAINS, "ends": LASTS}
     return output.tables(stage, tables, *gathered(work, parts, order, keyed=True))
 
 
@@ -136,14 +127,12 @@ def by_process(batches: Iterator[pa.RecordBatch], trace: str | None, parts: int)
             yield packed(rows, spread(rows.column("process"), parts), KEY)
 
 
-def in_order(
-    packets: Iterator[pa.RecordBatch], several: bool, columns: str = CHAINS
-) -> Iterator[tuple[str, pa.RecordBatch]]:
+def in_order(packets: Iterator[pa.RecordBatch], several: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The tables `chains` and `ends` of events in packets that are in the order of their first ones."""
     passed: pa.RecordBatch | None = None  # what those that come later must know of those before
     for rows in merged(packets, KEY):
         chain = _Chain(passed, rows)
-        yield from chain.tables(several, columns)
+        yield from chain.tables(several)
         passed = chain.passed()
 
 
@@ -162,27 +151,18 @@ class _Chain:
         self.seq, self.at = (self.rows.column(name).to_numpy() for name in ("seq", "at"))
         self.firsts = np.diff(self.rank, prepend=-1) != 0
         self.new = self.firsts | (np.diff(self.seq, prepend=0) != 0)
-        self.last = self._last(self.new)
-        clocks = self.rows.column("clock") if "clock" in self.rows.schema.names else None
-        self.clocked = None if clocks is None else self.new & clocks.is_valid().to_numpy(zero_copy_only=False)
-
-    def _last(self, which: Any) -> Any:
-        """By event the last of some events that is before it in its process, or -1."""
-        count = len(which)
-        found = np.maximum.accumulate(np.where(which, np.arange(count), -1))
-        found = np.append(-1, found[:-1])
-        begin = np.maximum.accumulate(np.where(self.firsts, np.arange(count), 0))
-        return np.where(found >= begin, found, -1)
+        count = np.arange(len(self.new))
+        found = np.append(-1, np.maximum.accumulate(np.where(self.new, count, -1))[:-1])
+        begin = np.maximum.accumulate(np.where(self.firsts, count, 0))
+        self.last = np.where(found >= begin, found, -1)
 
     def passed(self) -> pa.RecordBatch:
-        """What those that come later must know: the last event, the last with a clock, and the first line."""
+        """What those that come later must know: the last event, and the first line."""
         begin = int(np.flatnonzero(self.firsts)[-1])
         kept = {begin + int(np.flatnonzero(self.new[begin:])[-1]), begin + int(self.at[begin:].argmin())}
-        if self.clocked is not None and self.clocked[begin:].any():
-            kept.add(begin + int(np.flatnonzero(self.clocked[begin:])[-1]))
         return self.rows.take(pa.array(sorted(kept)))
 
-    def tables(self, several: bool, columns: str) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def tables(self, several: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows of `chains`, and those of `ends`."""
         rows, here = self.rows, slice(self.skipped, None)
         made = dict(zip(rows.schema.names, rows.columns, strict=True))
@@ -190,16 +170,10 @@ class _Chain:
         named = in_traces(made["trace"], own) if several else own
         made["id"] = pc.coalesce(made["name"], named) if "name" in made else named
         made["twice"] = pa.array(~self.new)
-        made["before"], made["prior"] = (_of(made[name], self.last) for name in ("seq", "id"))
-        if self.clocked is not None:
-            made["own"], made["ownless"] = _own(made["process"], made["clock"])
-            made["prior_own"] = _of(made["own"], self.last)
-            earlier = self._last(self.clocked)
-            made["earlier_seq"], made["earlier_clock"] = (
-                _of(made[name], earlier) for name in ("seq", "clock")
-            )
+        before = pa.array(self.last, mask=self.last < 0)
+        made["before"], made["prior"] = (made[name].take(before) for name in ("seq", "id"))
         made.setdefault("chosen", pa.repeat(False, len(rows)))
-        schema = arrow_schema(columns)
+        schema = arrow_schema(CHAINS)
         arrays = [made.get(field.name, pa.nulls(len(rows), field.type)) for field in schema]
         yield "chains", pa.RecordBatch.from_arrays(arrays, schema=schema).slice(self.skipped)
         begins = np.flatnonzero(np.diff(self.rank[here], prepend=-1)) + self.skipped
@@ -223,25 +197,6 @@ class _Chain:
             says, holds = (content.take(pa.array(each)).to_pylist() for each in (some, self.last[some]))
             found[some] = [one != other for one, other in zip(says, holds, strict=True)]
         return found
-
-
-def _of(column: pa.Array, events: Any) -> pa.Array:
-    """What a column has of some events; null of -1."""
-    return column.take(pa.array(events, mask=events < 0))
-
-
-def _own(processes: pa.Array, clocks: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """What clocks have of their own processes, 0 where nothing, and whether there is nothing; or null."""
-    there = clocks.is_valid()
-    bounds = clocks.offsets.to_numpy()
-    of = np.repeat(np.arange(len(clocks)), np.diff(bounds))
-    names, counts = (each.slice(bounds[0], len(of)) for each in (clocks.keys, clocks.items))
-    own = pc.equal(names, processes.take(pa.array(of))).to_numpy(zero_copy_only=False)
-    value = np.zeros(len(clocks), dtype=np.int64)
-    found = np.zeros(len(clocks), dtype=bool)
-    value[of[own]], found[of[own]] = counts.to_numpy()[own], True
-    given = pc.if_else(there, pa.array(value), pa.scalar(None, pa.int64()))
-    return given, pc.and_(there, pa.array(~found))
 
 
 ENDS = (

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from microcosm.spark.giant.cuts import Numbers
     from microcosm.spark.io.staging import Output
 
-DENSE = 128
-"""Up to so many processes vectors are lists, above dictionaries."""
-
 Vector = dict[int, int]
 """By number of process the highest position in the past."""
 
@@ -52,31 +49,22 @@ class Base:
     knows: Vector | None
 
 
-@dataclass(slots=True)
-class Scanned:
-    """A slice: its bases, and the numbers of the pairs that contradict the order of processes."""
+def scanned(pairs: Pairs, begins: Numbers, wanted: Iterable[tuple[int, int]]) -> tuple[list[Base], list[int]]:
+    """One slice: its bases, and the numbers of the pairs that contradict the order of processes.
 
-    bases: list[Base] = field(default_factory=list)
-    cyclic: list[int] = field(default_factory=list)
-
-
-def scanned(pairs: Pairs, begins: Numbers, wanted: Iterable[tuple[int, int]]) -> Scanned:
-    """One slice: `pairs` with a reception in it, the positions at which it begins, events asked about.
-
-    An event is `wanted` by process and position, and the base up to it is told; so are the last bases of
-    all processes. Cost: linear in the pairs times the processes, plus sorting. Memory: the pairs, and a
-    vector for each reception that another still needs.
+    `pairs` have a reception in it; it `begins` at positions. An event is `wanted` by process and position;
+    the base up to it is told, and so are the last ones of all processes. Cost: linear in the pairs times the
+    processes, plus sorting. Memory: the pairs, and a vector for each reception that another still needs.
     """
     order = np.lexsort((pairs.received, pairs.receiver))
-    found = Scanned()
+    cyclic: list[int] = []
     while True:
         part = _Slice(pairs[order], begins)
         left = part.run(wanted)
         if not left:
-            found.bases = part.bases()
-            return found
+            return part.bases(), cyclic
         gone = _cyclic(part.pairs, left)
-        found.cyclic += order[gone].tolist()
+        cyclic += order[gone].tolist()
         order = np.delete(order, gone)
 
 
@@ -96,7 +84,7 @@ class _Slice:
                 for name, begin, end in zip(names, firsts, [*firsts[1:], count], strict=True)
             }
         self._needs = self._before(pairs.sender, pairs.sent)
-        self._kept: dict[int, Any] = {}
+        self._kept: dict[int, Vector | None] = {}
         self._wanted: set[int] = set()
 
     def _before(self, process: Numbers, seq: Numbers) -> Numbers:
@@ -120,7 +108,7 @@ class _Slice:
         pairs = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
         self._wanted = set(self._before(pairs[:, 0], pairs[:, 1]).tolist()) - {-1}
         self._wanted.update(end - 1 for _, end in self._bounds.values())
-        merged, nothing = _merging(len(self._begins))
+        nothing: Vector | None = {}
         needs = self._needs.tolist()
         uses = np.bincount(self._needs[self._needs >= 0], minlength=len(needs)).tolist()
         for reception in self._wanted:
@@ -138,12 +126,12 @@ class _Slice:
             while at < end:
                 needed = needs[at]
                 if needed < 0:
-                    known = merged(known, nothing, senders[at], sent[at])
+                    known = _merged(known, nothing, senders[at], sent[at])
                 else:
                     if not done[needed]:
                         blocked.setdefault(needed, []).append(process)
                         break
-                    known = merged(known, kept[needed], senders[at], sent[at])
+                    known = _merged(known, kept[needed], senders[at], sent[at])
                     uses[needed] -= 1
                     if not uses[needed]:
                         del kept[needed]
@@ -159,56 +147,24 @@ class _Slice:
     def bases(self) -> list[Base]:
         """The bases that were asked for, the last ones of all processes among them."""
         receivers, received = self.pairs.receiver, self.pairs.received
-        return [
-            Base(int(receivers[at]), int(received[at]), _sparse(self._kept[at]))
-            for at in sorted(self._wanted)
-        ]
+        return [Base(int(receivers[at]), int(received[at]), self._kept[at]) for at in sorted(self._wanted)]
 
 
-def _merging(processes: int) -> tuple[Callable[[Any, Any, int, int], Any], Any]:
-    """How vectors of so many processes are merged, with a position of one process; the empty vector."""
-    if processes <= DENSE:
-        nothing = [0] * processes
-
-        def dense(first: list[int], second: list[int], process: int, seq: int) -> list[int]:
-            if second is nothing:  # noqa: SIM108
-                found = first[:]
-            else:
-                found = [a if a > b else b for a, b in zip(first, second)]  # noqa: B905 (of one length)
-            if seq > found[process]:  # noqa: PLR1730 (`max` takes longer)
-                found[process] = seq
-            return found
-
-        return dense, nothing
-
-    def sparse(first: Vector | None, second: Vector | None, process: int, seq: int) -> Vector | None:
-        if first is None or second is None:
-            return None
-        found = dict(first)
-        for name, position in second.items():
-            if position > found.get(name, 0):
-                found[name] = position
-        if seq > found.get(process, 0):
-            found[process] = seq
-        return found if len(found) <= WIDEST else None
-
-    return sparse, {}
-
-
-def _sparse(vector: list[int] | Vector | None) -> Vector | None:
-    if isinstance(vector, list):
-        return {process: seq for process, seq in enumerate(vector) if seq}
-    return vector
+def _merged(first: Vector | None, second: Vector | None, process: int, seq: int) -> Vector | None:
+    """What two vectors know together, and a position of a process; None where that is of too many."""
+    if first is None or second is None:
+        return None
+    found = dict(first)
+    for name, position in second.items():
+        if position > found.get(name, 0):
+            found[name] = position
+    if seq > found.get(process, 0):
+        found[process] = seq
+    return found if len(found) <= WIDEST else None
 
 
 def _cyclic(pairs: Pairs, left: Sequence[int]) -> list[int]:
-    """The pairs on cycles, by the same code that looks for them in a trace that is read at once.
-
-    Where an event has more than one source, as with clocks, all pairs that were left: they are on cycles or
-    behind them, and whoever asks gives up.
-    """
-    if len({(int(pairs.receiver[at]), int(pairs.received[at])) for at in left}) < len(left):
-        return list(left)
+    """The pairs on cycles, by the same code that looks for them in a trace that is read at once."""
     events: dict[tuple[int, int], TraceEvent] = {}
     number: dict[tuple[int, int], int] = {}
     for at in left:
@@ -356,19 +312,18 @@ def begins_of(cuts: Numbers, slice_: int) -> Numbers:
 _SLICED = f"slice long, {NUMBERS}"
 _BASES = "process long, seq long, others array<long>, seqs array<long>"
 _CYCLIC = "process long, seq long"
-Positions = Sequence[tuple[int, int, str]]
-"""Events that are asked about: number of process, position, name."""
 
 
 def scanned_by_tasks(
-    output: Output, name: str, folder: Path, cuts: Numbers, asked: Positions
+    output: Output, name: str, folder: Path, cuts: Numbers, events: Sequence[tuple[int, int]]
 ) -> tuple[Knowledge, list[tuple[int, int]]]:
     """What the processes knew, and the receptions (process, position) on cycles, of the pairs in a folder.
+
+    `events` are asked about, by number of process and position.
 
     Cost: a shuffle of the pairs; each slice is scanned by a task of its own.
     """
     slices = cuts.shape[1] + 1
-    events = [(process, seq) for process, seq, _ in asked]
     wanted = by_slice(cuts, events)
 
     def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -417,7 +372,7 @@ def scanned_slice(
     leaving = every[~inside]
     pairs = every[inside]
     needed_pairs = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
-    found = scanned(pairs, begins, needed_pairs)
+    bases, cyclic = scanned(pairs, begins, needed_pairs)
     rows = (
         {
             "process": base.process,
@@ -425,12 +380,12 @@ def scanned_slice(
             "others": None if base.knows is None else list(base.knows),
             "seqs": None if base.knows is None else list(base.knows.values()),
         }
-        for base in found.bases
+        for base in bases
     )
     for batch in batches_of(rows, _BASES):
         yield f"bases/{slice_}", batch
-    if found.cyclic:
-        columns = (pa.array(column[found.cyclic]) for column in (pairs.receiver, pairs.received))
+    if cyclic:
+        columns = (pa.array(column[cyclic]) for column in (pairs.receiver, pairs.received))
         yield "cyclic", pa.RecordBatch.from_arrays([*columns], schema=arrow_schema(_CYCLIC))
 
 

@@ -45,21 +45,6 @@ Key = tuple[str, str]
 """A column of texts and one of numbers, by which, and then by `at`, rows are put in order."""
 
 
-def stable_order(keys: Any) -> Any:
-    """The places of numbers, none of which is negative, in their order; of equal ones as they stand.
-
-    Cost: linear, for each 16 bits of the largest; a tenth of `lexsort` with two keys of 65,536 numbers.
-
-    >>> stable_order(np.array([70_000, 3, 70_000, 2])).tolist()
-    [3, 1, 0, 2]
-    """
-    most = int(keys.max(initial=0))
-    order = np.argsort(keys.astype(np.uint16), kind="stable")  # which is by radix
-    for shift in range(16, most.bit_length(), 16):
-        order = order[np.argsort((keys[order] >> shift).astype(np.uint16), kind="stable")]
-    return order
-
-
 def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Some batches, not all of them empty, as one; dictionaries may differ."""
     [found] = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()
@@ -86,7 +71,7 @@ def packed(rows: pa.RecordBatch, part: Any, key: Key | None = None) -> pa.Record
     A part has one packet. With a `key` rows are put into the order of it, and each packet, of some `ROWS`,
     has that of its first row.
     """
-    order = stable_order(part) if key is None else _order(rows, key, part)
+    order = np.argsort(part, kind="stable") if key is None else _order(rows, key, part)
     rows, part = rows.take(pa.array(order)), part[order]
     begins = np.flatnonzero(np.diff(part, prepend=-1)).tolist()
     most = len(part) if key is None else ROWS

@@ -70,7 +70,7 @@ EVENTS = f"at long, {EVENT}"
 ORDERING = ("clock", "lamport", "earliest", "after", "name")
 """Columns with which more than processes and messages orders, or names, an event."""
 
-COUNTED = (*ORDERING, "message", "counted", "slashed", "unstated")
+COUNTED = (*ORDERING, "slashed", "unstated")
 """Columns of which it is known how many events of a trace have them; `slashed` are those whose process has a
 slash in its name, `unstated` those that are of the trace by the name of their file or folder."""
 

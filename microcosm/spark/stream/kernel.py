@@ -3,8 +3,8 @@
 The rows of a process are taken in the order of their positions; one that comes early waits for those
 before it, and a hole that stays open is given up by `give_up`. Everything said is true for good, whatever
 comes later: a late delivery adds edges, and what it disclosed is passed on to whom it has reached since.
-Only where another process turns out, batches later, to have sent a message too, what was told of it stays,
-and that it is ambiguous is reported.
+Only where another process turns out, batches later, to have sent a message too, or the sending on the level
+of the reception comes, for which that no longer waited, what was told stays, and is reported as ambiguous.
 A `TraceState` keeps what is remembered of each process and of each message.
 """
 
@@ -119,7 +119,11 @@ class StreamKernel:
                 senders = ends.senders(OTHER_LEVEL[level], process)
                 if len(senders) == 1:
                     ends.waits.remove(entry)
-                    self._message(next(iter(senders.values())), process, seq, name, message)
+                    [sent] = senders.values()
+                    ends.taken[entry] = sent
+                    self._message(sent, process, seq, name, message)
+                elif senders:
+                    self._say_ambiguous({"file": None, "line": None}, message, (kind, process), senders)
         self._tell_frontiers()
 
     def _enters(self, row: Row) -> bool:
@@ -225,6 +229,13 @@ class StreamKernel:
                 if senders := ends.senders(kind, receiver):
                     ends.waits.remove(entry)
                     self._meet(row, senders, (receiving, receiver, at, event), message)
+            for entry, taken in [*ends.taken.items()]:
+                receiving, receiver, *_ = entry
+                if ANSWERED[receiving] == kind and (senders := ends.senders(kind, receiver)):
+                    del ends.taken[entry]
+                    if taken.process != process or taken.seq > seq:  # else what was told of it is true
+                        self._say_ambiguous(row, message, (receiving, receiver), (taken.name, sent.name))
+                    self._meet(row, senders, entry, message)
             for receiving, receiver in sorted(ends.met) if len(ends.sent) > 1 else ():
                 senders = ends.senders(kind, receiver)
                 if ANSWERED[receiving] == kind and len(senders) > 1 and sent in senders.values():

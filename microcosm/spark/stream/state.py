@@ -31,6 +31,10 @@ class Sent(NamedTuple):
     to: tuple[str, ...]
 
 
+Received = tuple[str, str, int, str]
+"""A reception: of `kind`, by a process at a position, and its name."""
+
+
 @dataclass(slots=True)
 class ProcessState:
     """A process up to position `reached`, whose event is `name`.
@@ -139,11 +143,15 @@ class ProcessState:
 
 @dataclass(slots=True)
 class MessageState:
-    """A message: its sendings, the receptions that still wait for one, and who has met it in which way."""
+    """A message: its sendings, the receptions that still wait for one, and who has met it in which way.
+
+    `taken` are the sendings on the other level that were taken for those of some receptions.
+    """
 
     sent: list[Sent] = field(default_factory=list)
-    waits: list[tuple[str, str, int, str]] = field(default_factory=list)
+    waits: list[Received] = field(default_factory=list)
     met: set[tuple[str, str]] = field(default_factory=set)
+    taken: dict[Received, Sent] = field(default_factory=dict)
 
     def senders(self, kind: str, receiver: str) -> dict[str, Sent]:
         """The first sending to a receiver, by sender."""
@@ -165,17 +173,18 @@ class MessageState:
             self.sent.remove(sent)
             met = {receiver for kind, receiver in self.met if kind == SENDS[sent.kind]}
             return not (met.issuperset(sent.to) if sent.to else met)
+        self.taken = {entry: sent for entry, sent in self.taken.items() if entry[1:3] != (process, seq)}
         for entry in [entry for entry in self.waits if entry[1:3] == (process, seq)]:
             self.waits.remove(entry)
             return True
         return False
 
     def empty(self) -> bool:
-        return not self.sent and not self.waits
+        return not (self.sent or self.waits or self.taken)
 
     def pack(self) -> bytes:
         """The state as bytes, for `message_state_from`."""
-        return _packed([self.sent, self.waits, sorted(self.met)])
+        return _packed([self.sent, self.waits, sorted(self.met), *([*each] for each in self.taken.items())])
 
 
 class TraceState:
@@ -248,12 +257,18 @@ def process_state_from(packed: bytes) -> ProcessState:
 
 def message_state_from(packed: bytes) -> MessageState:
     """The state that was packed."""
-    sent, waits, met = json.loads(packed)
+    sent, waits, met, *taken = json.loads(packed)
     return MessageState(
-        [Sent(kind, process, seq, name, tuple(to)) for kind, process, seq, name, to in sent],
+        [_sent(one) for one in sent],
         [(kind, process, seq, name) for kind, process, seq, name in waits],
         {(kind, process) for kind, process in met},
+        {(kind, process, seq, name): _sent(one) for (kind, process, seq, name), one in taken},
     )
+
+
+def _sent(packed: list[Any]) -> Sent:
+    kind, process, seq, name, to = packed
+    return Sent(kind, process, seq, name, tuple(to))
 
 
 def _packed(fields: list[Any]) -> bytes:

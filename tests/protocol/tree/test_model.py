@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from microcosm.protocol.tree.model import (
+from tests.protocol.tree.model import (
     Configuration,
     Mail,
     ParentTree,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Marker, Routed
-from microcosm.protocol.tree.model import Configuration, Mail, Rec, Snd, consistent, well_formed_tree
 from microcosm.protocol.tree.static import SnapshotNode
+from tests.protocol.tree.model import Configuration, Mail, Rec, Snd, consistent, well_formed_tree
 
 PATH = (1, 1, 1)
 DEEP = (0, 0, 1)

@@ -23,6 +23,7 @@ from microcosm.replica.journal.examine import fsck
 from microcosm.replica.journal.files import DISK, Disk
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 from tests.replica.journal.journals import APPLICATION, FAST, Content, content, files, journal, lay
 from tests.replica.journal.tape import SECTOR, Step, Tape, WatchedDisk
 from tests.thorough import draws
@@ -84,7 +85,7 @@ def expect(path: Path, wanted: list[Content], done: int) -> None:
         assert found in wanted[done : done + 2]
         number = opened.commit([("note", b"goes on")])
         assert number == (found[1][-1].number if found[1] else found[0][0] if found[0] else 0) + 1
-        opened._check()
+        check(opened)
 
 
 def in_child(job: Callable[[Note], None]) -> tuple[int, int]:
@@ -242,7 +243,7 @@ def lose_power(tape: Tape, moments: int, seed: int, since: int = 0) -> Iterator[
             with journal(Path(folder) / "journal") as opened:
                 yield done.count("done"), content(opened)
                 opened.commit([("note", b"goes on")])
-                opened._check()
+                check(opened)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.examine import fsck
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.store import LogRecord
+from tests.replica.invariants import check
 from tests.replica.journal.journals import APPLICATION, FAST, content, files, journal, killed, lay, left_open
 
 PAYLOADS = tuple(bytes([65 + n]) * (700 * n) for n in range(1, 9))
@@ -486,7 +487,7 @@ def test_fsck_cuts_where_the_chain_breaks(tmp_path: Path) -> None:
         assert [record.payload for record in opened.records()] == list(PAYLOADS[2:5])
         assert opened.instance != instance
         assert opened.commit([("note", b"new")]) == 6
-        opened._check()
+        check(opened)
 
 
 @pytest.mark.parametrize("compacted", [False, True], ids=["records", "a snapshot"])

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from microcosm.replica.store import LogRecord
+from tests.replica.invariants import check
 from tests.replica.journal.journals import content, journal
 
 TABLES = """
@@ -60,4 +61,4 @@ def test_a_journal_of_version_1(tmp_path: Path) -> None:
             [LogRecord(1, "note", b"first"), LogRecord(2, "é", b"")],
         )
         assert opened.instance == bytes(range(240, 256))
-        opened._check()
+        check(opened)

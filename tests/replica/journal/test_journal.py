@@ -23,6 +23,7 @@ from microcosm.replica.journal.files import Disk, Flat
 from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import LogRecord, Memory
+from tests.replica.invariants import check
 from tests.replica.journal.journals import APPLICATION, FAST, content, journal, killed, left_open
 
 RECORDS = st.lists(st.tuples(st.sampled_from(["a", "é", ""]), st.binary(max_size=40)), max_size=5)
@@ -89,7 +90,7 @@ class AgainstThePlainStore(RuleBasedStateMachine):
         with journal(copy) as opened:
             assert content(opened) == content(self.model)
             assert opened.instance != self.journal.instance
-            opened._check()
+            check(opened)
         for ending in ("", "-head", "-lock"):
             copy.with_name(copy.name + ending).unlink()
 
@@ -100,7 +101,7 @@ class AgainstThePlainStore(RuleBasedStateMachine):
 
     @invariant()
     def same(self) -> None:
-        self.journal._check()
+        check(self.journal)
         assert content(self.journal) == content(self.model)
         assert (self.reader.snapshot(), list(self.reader.records())) == content(self.model)
 
@@ -185,7 +186,7 @@ def test_each_version_becomes_the_next(
         Reader(path, application=APPLICATION)
     with journal(path) as opened:
         assert [record.payload for record in opened.records()] == [b"one", b"two"]
-        opened._check()
+        check(opened)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (old + 1,)
         assert connection.execute("SELECT count(*) FROM colour").fetchone() == (0,)
@@ -213,7 +214,7 @@ def test_no_room_is_said_and_costs_nothing(tmp_path: Path) -> None:
         with pytest.raises(JournalError, match=r"database or disk is full; make room"):
             opened.commit([("note", bytes(100_000))])
         assert [record.payload for record in opened.records()] == [b"kept"]
-        opened._check()
+        check(opened)
         assert opened.commit([("note", b"small")]) == 2
     with journal(path) as opened:
         assert [record.payload for record in opened.records()] == [b"kept", b"small"]
@@ -295,7 +296,7 @@ def test_the_log_is_made_large_once_and_has_no_damage(tmp_path: Path) -> None:
             sizes.append(wal.stat().st_size)
         assert sizes[0] < 100_000
         assert sizes[-1] == sizes[-30] > Writer.CHECKPOINT
-        opened._check()
+        check(opened)
         for file in path.parent.iterdir():
             if not file.name.endswith(("lock", "shm")):
                 shutil.copy(file, tmp_path / file.name.replace("journal", "copy"))
@@ -303,7 +304,7 @@ def test_the_log_is_made_large_once_and_has_no_damage(tmp_path: Path) -> None:
     with journal(tmp_path / "copy") as opened:
         assert opened.last == 60
         opened.commit([("note", b"goes on")])
-        opened._check()
+        check(opened)
     assert not wal.exists()
 
 
@@ -325,7 +326,7 @@ def test_without_room_the_log_grows_as_usual(tmp_path: Path) -> None:
         for n in range(60):
             opened.commit([("note", b"%d" % n)])
         assert path.with_name("journal-wal").stat().st_size < 1_500_000
-        opened._check()
+        check(opened)
         assert opened.last == 60
 
 
@@ -353,7 +354,7 @@ def test_a_reader_in_another_process(tmp_path: Path) -> None:
         killed(work)
         assert (tmp_path / "said").read_text() == "1 b'one'"
         opened.commit([("note", b"two")])
-        opened._check()
+        check(opened)
 
 
 def test_a_backup_replaces_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from microcosm.errors import JournalError, LockedJournal
 from microcosm.replica.journal import log as journal_log
 from microcosm.replica.store import Records
+from tests.replica.invariants import check
 from tests.replica.journal.journals import FAST, journal, killed
 
 
@@ -36,7 +37,7 @@ def test_threads_share_transactions(tmp_path: Path) -> None:
             thread.join()
         assert sorted(numbers) == list(range(3, 19, 2))
         assert opened._writer.transactions == 2
-        opened._check()
+        check(opened)
 
 
 def test_many_threads_many_times() -> None:
@@ -65,7 +66,7 @@ def test_many_threads_many_times() -> None:
             thread.join()
         assert {record.number: record.payload for record in opened.records()} == given
         assert sorted(given) == list(range(1, 8 * 27 + 1))
-        opened._check()
+        check(opened)
 
 
 def test_a_group_that_fails_takes_no_other_thread_along(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import msgpack
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.process import DeliveredMessage, Fence, Process
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 
 NAMES = "abc"
 EVICTED = 0
@@ -123,7 +124,7 @@ def stepped(i: int, node: Kept, kind: str, peer: int, what: Any) -> Done:
     sends = [(process(i, send.to), send.packet) for send in durable.flush()]
     for num in members:
         extra += [(process(i, num), fence) for fence in restored.membership.unconfirmed(num)]
-    restored._check()
+    check(restored)
     committed = store.commits > 0 and not durable._pending
     state = msgpack.packb(restored.state()) if committed else node.state
     after = Kept(state, tuple(durable._pending), frozenset(durable._withheld))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.replica.network.wire import HEAD, MOST_FRAGMENTS, MOST_UNFINISHED, Assembly, fragments
+from tests.replica.invariants import check
 
 
 @given(
@@ -60,13 +61,13 @@ def test_all_peers_together_are_bounded() -> None:
         for at, fragment in enumerate(fragments(n.to_bytes(2, "big") * 1000, 400)):
             if at % 3 != n % 3:
                 assembly.add(f"peer {n % 40}", fragment)
-                assembly._check()
+                check(assembly)
     assert assembly.dropped > 400
     begun = {peer for peer, _ in assembly._unfinished}
     assert 1 < len(begun) < 40
     message = bytes(range(250)) * 4
     assert [assembly.add("late", fragment) for fragment in fragments(message, 400)][-1] == message
-    assembly._check()
+    check(assembly)
 
 
 def test_the_same_message_of_two_peers_is_two() -> None:
@@ -75,4 +76,4 @@ def test_the_same_message_of_two_peers_is_two() -> None:
     assert assembly.add("a", one) is None
     assert assembly.add("b", two) is None
     assert assembly.add("b", one) == b"x" * 70
-    assembly._check()
+    check(assembly)

@@ -8,6 +8,7 @@ import pytest
 
 from microcosm.replica.network.endpoint import Endpoint
 from microcosm.replica.network.write_ahead import WriteBatch
+from tests.replica.invariants import check
 from tests.replica.network.causal import faults
 from tests.replica.network.test_simulation import busy, fences, one_is_evicted, partitions, restarts
 from tests.replica.network.virtual import WALL, Node, Stopped, World
@@ -39,7 +40,7 @@ class Late(World):
                 endpoint.settle(batch, now)
         for address, packet in endpoint.leaving(now, wall):
             self.transmit(node.name, address[0], packet)
-        endpoint.durable.process._check()
+        check(endpoint.durable.process)
         if self.writing.get(node.name) is endpoint and endpoint.durable.changing:
             return  # nothing may leave before that is written
         due = max(endpoint.next_time(), now)

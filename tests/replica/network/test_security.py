@@ -21,6 +21,7 @@ from microcosm.replica.network.peer import NEVER
 from microcosm.replica.network.process import LAST, MORE, PART_COST, Fence, Process
 from microcosm.replica.network.wire import Content, Greeting, read_content, read_greeting
 from microcosm.replica.store import Memory
+from tests.replica.invariants import check
 from tests.replica.network.pair import OTHER, SECRET, Pair
 
 
@@ -103,7 +104,8 @@ def test_an_old_incarnation(three: Pair) -> None:
     assert three.refuses("b", packet) == reasons.UNKNOWN_SENDER
     three.ends["b"].add_member("a", ("a", 1), three.now)
     assert three.refuses("b", packet) == reasons.NO_SESSION
-    assert three.refuses("b", greeting) == reasons.OLD_INCARNATION
+    assert three.refuses("b", greeting, answers=2) == reasons.OLD_INCARNATION  # it is told of the fence
+    assert three.refuses("b", greeting) == reasons.OLD_INCARNATION  # not twice in a tick
     three.goes_on("c", "b")
 
 
@@ -136,6 +138,28 @@ def test_who_is_evicted_is_told_once_that_is_durable(three: Pair) -> None:
         three.into("a", packet)
     assert three.ends["a"].durable.process.evicted
     assert (three.out("a"), three.ends["a"].next_time()) == ([], NEVER)
+    three.goes_on("b", "c")
+
+
+@pytest.mark.parametrize("restarted", ["", "a", "b", "ab"])
+def test_who_was_away_when_it_was_evicted_is_told_when_it_greets(three: Pair, restarted: str) -> None:
+    """It heard nothing of it, and took those who went on without it for silent."""
+    three.ends["b"].evict("a", three.now)
+    three.out("b")  # what tells it is lost, and what comes of it
+    for name in restarted:
+        three.ends[name] = three.open(name, 1)
+    three.now += 10
+    for peer in three.ends["a"]._peers.values():  # as it does where nobody answers
+        peer.greet_at = three.now
+    for _ in range(3):
+        for name in "ab":
+            for to, packet in three.out(name):
+                if {to, name} == {*"ab"} or (name == "b" and not to):
+                    three.into("ab"[name == "a"], packet)
+        three.now += 1
+    assert three.ends["a"].durable.process.evicted
+    assert not three.ends["b"].durable.process.evicted
+    assert three.ends["b"].durable.process.membership.fences.keys() == {Fence("a", 1)}
     three.goes_on("b", "c")
 
 
@@ -200,14 +224,14 @@ def test_a_message_without_end_of_a_member(three: Pair, size: int) -> None:
     assert 20_000 < kept < 20_000 + 300 + 2 * PART_COST
     assert end.status(three.now)["drops"][reasons.TOO_LARGE] == 1998 - received > 1000
     again = Process.restored(end.durable.process.state())
-    again._check()
+    check(again)
     assert again.unfinished(member) == kept
     three.goes_on("c", "b")
     last = end.durable.process.machine._delivered[member] + 1
     end.durable.receive(member, HybridMessage(last, last - 1, False, LAST + bytes(6) + b"at last"))
     assert three.letters["b"][-1].payload.endswith(b"at last")
     assert end.durable.process.unfinished(member) == 0
-    end.durable.process._check()
+    check(end.durable.process)
 
 
 @given(st.binary(max_size=1300))
@@ -244,7 +268,7 @@ def test_any_numbers_of_a_member(
         assert any(not 0 <= number < 2**63 for number in (*acks, *permits))
     assert b._read(peer, content, pair.now) in (None, reasons.MALFORMED)
     b.flush(pair.now, 0.0)
-    b.durable.process._check()
+    check(b.durable.process)
     assert a.durable.process.boot == 1
 
 

@@ -16,6 +16,7 @@ from microcosm.replica.network.keys import Key, Keyring
 from microcosm.replica.network.process import DeliveredMessage
 from microcosm.replica.store import Memory
 from tests.replica.clockwork import NEVER, WALL, Clockwork
+from tests.replica.invariants import check
 from tests.replica.network.causal import History
 
 RING = Keyring([Key(1, b"k" * 32)])
@@ -168,7 +169,7 @@ class World(Clockwork):
             return
         self._steps += 1
         if self._steps % self.thorough == 0:
-            endpoint.durable.process._check()
+            check(endpoint.durable.process)
         due = endpoint.next_time()
         if due < node.waking:
             node.waking = due
