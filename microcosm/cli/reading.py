@@ -109,13 +109,21 @@ def may_be_complete(known: Microcosm) -> bool:
     return bool(concluding_concurrency(compile_rules(known.rules)))
 
 
-_whole = [False]
-"""Whether nothing speaks against the log that was read last being complete."""
+def is_without_messages(known: Microcosm) -> bool:
+    """Whether a log of several processes was read of which nothing orders what two of them do."""
+    return known.givens.events is not None and _apart[0]
+
+
+_whole, _apart = [False], [False]
+"""Whether nothing speaks against the log that was read last being complete; whether it names no message."""
 
 
 def note_gaps(found: Extraction, report: Report) -> None:
-    """Remember of a log that was read whether anything speaks against its being complete."""
+    """Remember of a log that was read whether anything speaks against its being complete, or orders it."""
+    given = found.givens
     _whole[0] = not signs_of_gaps(found, report)
+    _apart[0] = found.processes > 1 and not (found.messages or given.clocks or given.tokens)
+    _apart[0] &= given.external_count <= found.events - found.processes
 
 
 def extraction_of(

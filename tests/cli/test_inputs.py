@@ -330,6 +330,23 @@ def test_what_may_be_complete_is_said_to_be(run: Run, log: str) -> None:
     assert run("offline", log, "q:1", "q:2", "--complete=r").code == 4
 
 
+def test_what_nothing_can_order_is_said_of_a_log_without_messages(run: Run, log: str) -> None:
+    hint = "this log names no message"
+    lines = [json.dumps({"process": who, "label": f"{who} {at}"}) for who in "pq" for at in range(2)]
+    Path("apart.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    Path("one.jsonl").write_text("\n".join(lines[:2]), encoding="utf-8")
+    assert hint in run("online", "apart.jsonl", "p:1", "q:1").out
+    assert hint not in run("online", "apart.jsonl", "p:1", "p:2").out
+    assert hint not in run("online", "apart.jsonl", "p:1", "nobody").out
+    assert hint not in run("online", "one.jsonl", "p:1", "nobody").out
+    assert hint not in run("online", log, "q:2", "p:2").out
+    spans = [{"traceId": "t", "id": "a", "localEndpoint": {"serviceName": "s"}, "timestamp": 1}]
+    spans += [{**spans[0], "id": each, "parentId": "a"} for each in "bc"]
+    Path("spans.json").write_text(json.dumps(spans), encoding="utf-8")
+    names = [json.loads(line)["name"] for line in run("events", "spans.json", "--json").out.splitlines()]
+    assert hint not in run("online", "spans.json", *names[-2:]).out
+
+
 def test_a_limit_on_verification_is_an_answer(run: Run, log: str) -> None:
     Path("a.mc").write_text("a <> b\n", encoding="utf-8")
     Path("answer").write_text(run("offline", "a.mc", "a", "b", "--json").out, encoding="utf-8")

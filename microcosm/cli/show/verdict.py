@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import exits, output
-from microcosm.cli.reading import may_be_complete
+from microcosm.cli.reading import is_without_messages, may_be_complete
 from microcosm.cli.show.proofs import Provenance, Style, proof_lines
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, Words, is_transitive, links, proof_object
@@ -40,6 +40,10 @@ def verdict_exit(verdict: Relation) -> int:
     return exits.UNDECIDED if verdict in (Relation.UNKNOWN, Relation.SILENT) else exits.HOLDS
 
 
+NO_MESSAGES = (
+    "this log names no message, and only messages order what different processes do: --pattern says where a "
+    "line names one (docs/five-minutes.md), and a line `know` which events are its two ends"
+)
 COMPLETE = "if every message of this system is in the log, say --complete: then they are concurrent"
 
 
@@ -79,9 +83,11 @@ def concluded_field(offline: bool) -> dict[str, object]:
 def hint(known: Microcosm, left: str, verdict: Relation, right: str) -> str | None:
     """What would settle a verdict that says nothing of two events of a log."""
     table = known.givens.events
-    if verdict not in (Relation.UNKNOWN, Relation.SILENT) or table is None or not may_be_complete(known):
+    if verdict not in (Relation.UNKNOWN, Relation.SILENT) or table is None:
         return None
-    return COMPLETE if left in table and right in table else None
+    if left not in table or right not in table:
+        return None
+    return COMPLETE if may_be_complete(known) else NO_MESSAGES if is_without_messages(known) else None
 
 
 def verdict_lines(left: str, verdict: Relation, right: str, words: Words = quote) -> Iterator[str]:
