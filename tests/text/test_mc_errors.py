@@ -96,4 +96,5 @@ def test_a_keyword_is_a_name_only_in_quotes(text: str, keyword: str) -> None:
         read_givens(text.format(keyword))
     for name in (f'"{keyword}"', f"{keyword}1", f"1{keyword}", f"{keyword}-{keyword}"):
         assert read_givens(text.format(name)) != Givens()
-        assert by_words(text.format(name)) == short_cut(text.format(name))
+        by_itself = by_words(text.format(name))
+        assert short_cut(text.format(name)) == (None if text.startswith("token") else by_itself)
