@@ -27,8 +27,8 @@ _DEEPEST = 6
 
 _GROUP = re.compile(r"\\.|\(\?<(?=[^\W\d])", re.DOTALL)
 _RUNS_AWAY = (
-    f"repetitions that the same text fits may run away: at most {WIDE} may follow one another, and none stand "
-    "in another; write `a+` for `(a+)+`, `[ab]*` for `(a|b)*`, `[^;]*;` for `.*;`, or make it atomic, `(?>…)`"
+    f"repetitions that the same text fits may run away: at most {WIDE} may follow one another, none within "
+    "another; write `a+` for `(a+)+`, `[ab]*` for `(a|b)*`, `[^;]*;` for `.*;`, or make it atomic, `(?>…)`"
 )
 
 Paths = dict[tuple[int, tuple[int, ...]], float]

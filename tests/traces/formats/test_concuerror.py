@@ -195,7 +195,15 @@ def test_interleavings_of_one_name_are_told_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    [" = erlang:send(a, ", " = p ! x", " = erlang:exit(a, ", ", [a", ") from a reaches ", " = = ! ", "x(, [a])"],
+    [
+        " = erlang:send(a, ",
+        " = p ! x",
+        " = erlang:exit(a, ",
+        ", [a",
+        ") from a reaches ",
+        " = = ! ",
+        "x(, [a])",
+    ],
 )
 @pytest.mark.parametrize("end", ["", ")", " ! x"])
 def test_a_long_step_is_read_in_linear_time(piece: str, end: str) -> None:
