@@ -393,7 +393,7 @@ def _follow_loops() -> None:
     from asyncio import BaseEventLoop, Future, ensure_future, shield
 
     class ShieldedFuture(Future):  # type: ignore[type-arg]
-        """What `asyncio.shield` returns: who awaits it, if it is not cancelled, waited for what it shields."""
+        """What `asyncio.shield` returns: who awaits it, uncancelled, has waited for what it shields."""
 
         shielded: Any
 

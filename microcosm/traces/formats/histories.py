@@ -168,8 +168,9 @@ class _Reader:
         if ended is not None and crashes:
             self._now.crashed.add(process)
         lives = self._now.lives.get(process, 1)
-        process = process if lives == 1 else f"{process} ({lives})"
-        process, seq = self._left_out.place(process, self._trace, self._file, line.line)
+        own = (process, lives) if lives > 1 else None
+        called = f"{process} ({lives})" if own else process
+        process, seq = self._left_out.place(called, self._trace, self._file, line.line, own)
         self._options.positions[self._trace, process].add(seq)
         value = ended.value if ended is not None and ended.type == "ok" else line.value
         more: dict[str, object] = {**line.more}
@@ -411,8 +412,8 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
             detail = f"client {client} does two things at once: nothing orders what it does"
             report.add("clock-inversion", detail, file=file, line=at_once[3])
         for number, (call, back, value, line) in enumerate(operations, 1):
-            name = client if at_once is None else f"{client}.{number}"
-            process, seq = left_out.place(name, None, file, line)
+            name, whose = (client, None) if at_once is None else (f"{client}.{number}", (client, number))
+            process, seq = left_out.place(name, None, file, line, whose)
             options.positions[None, process].add(seq)
             detail = " → ".join(
                 json_text(value[end]) for end in ("Input", "Output") if value.get(end) is not None
