@@ -322,10 +322,14 @@ def _at_fork(recorder: Recorder) -> None:
         if (found := held()) is not None:
             does(found)
 
+    def in_child(recorder: Recorder) -> None:
+        recorder._after_fork_in_child()
+        recorder._lines.lock.release()  # for which a thread may wait that the hook of another has started
+
     os.register_at_fork(
         before=lambda: call(lambda each: each._lines.lock.acquire()),
         after_in_parent=lambda: call(lambda each: each._lines.lock.release()),
-        after_in_child=lambda: call(Recorder._after_fork_in_child),
+        after_in_child=lambda: call(in_child),
     )
 
 
