@@ -274,7 +274,7 @@ def detects_jaeger(head: str, path: str) -> int:
 
 
 def _jaeger_spans(stream: Lines, file: str, report: Report) -> Found:
-    mark = "spanID" if '"spanID"' in stream.head else "spanId"
+    mark = "spanId" if '"spanId"' in stream.head and '"spanID"' not in stream.head else "spanID"
     for unit in units(stream, _JAEGER_KEYS, file, report, (_SPANS,), mark, around=_HITS):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
         alone = unit.value.get("_source", unit.value)  # as Elasticsearch keeps a span
