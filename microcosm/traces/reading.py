@@ -48,7 +48,7 @@ class Format(NamedTuple):
 
     NAME: str
     detects: Callable[[str, str], int]
-    """How surely a file that begins so, and has that path, has this format: 0 no, 1 it may, 2 it bears its mark."""
+    """How surely a file has this format, by its beginning and path: 0 no, 1 it may, 2 it bears its mark."""
     read: Callable[[Lines, str, Report, Options], Iterator[TraceEvent]]
     """The events of a stream in the order of the file, which is named; what is no event goes to the report.
     Those that depend on what other files of the log say are left to what waits there (`Waiting`).
