@@ -126,8 +126,10 @@ class _Interleaving:
             elif exit_ := _EXITS.fullmatch(label):
                 if self.whole:
                     self.exited[process] = own
-                if dying is not None and self._dies(process, dying[0], exit_[1]):
-                    after.setdefault(dying[1], "exit signal")
+                if dying is not None and self.whole and process not in self.trapping:
+                    reason, arrival = dying  # the signal came last, and nothing was done since
+                    if exit_[1] == ("killed" if reason == "kill" else reason):
+                        after.setdefault(arrival, "exit signal")
             elif "process_flag(trap_exit" in label:
                 self.trapping.add(process)
         else:
@@ -155,12 +157,6 @@ class _Interleaving:
         if self.whole:
             self.arrived.setdefault((owner, content), deque()).append((message, arrival))
         return arrival
-
-    def _dies(self, process: str, reason: str, reported: str | None) -> bool:
-        """Whether a process exits because of the exit signal that came last, having done nothing since."""
-        if not self.whole or process in self.trapping:
-            return False
-        return reported == ("killed" if reason == "kill" else reason)
 
     def _take(self, waiting: dict[_Key, deque[tuple[str, str]]], key: _Key) -> tuple[str, str]:
         """The first of the messages that wait, and its event; a new message where there is none."""
