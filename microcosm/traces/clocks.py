@@ -16,12 +16,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, repeat
-from operator import ge
+from itertools import pairwise
 
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.exact import Number
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import TraceEvent, covers
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
 
@@ -123,11 +122,6 @@ class Clocks:
         del self._ticked[event]
         entry = self._execution.events[event]
         self._report.add(kind, f"{entry.id}: {message}", file=entry.file, line=entry.line)
-
-
-def covers(later: Mapping[str, int], earlier: Mapping[str, int]) -> bool:
-    """Whether each entry of `later` is at least that of `earlier`."""
-    return all(map(ge, map(later.get, earlier, repeat(0)), earlier.values()))
 
 
 def ticked(events: Sequence[TraceEvent], positions: bool) -> list[bool]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from microcosm.givens.clock import between
 from microcosm.givens.relation import Relation
-from microcosm.traces.clocks import Clocks, covers, ticked
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.clocks import Clocks, ticked
+from microcosm.traces.event import TraceEvent, covers
 from microcosm.traces.execution import executions
 from microcosm.traces.report import Report
 from tests.traces.runs import DROPPED, RUNS, Run, kept_of

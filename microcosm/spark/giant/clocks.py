@@ -23,7 +23,7 @@ from microcosm.errors import MicrocosmError
 from microcosm.spark.io import inputs
 from microcosm.spark.io.events import Row, batches_of, odd_rows
 from microcosm.spark.io.sink import only
-from microcosm.traces.clocks import covers
+from microcosm.traces.event import covers
 
 if TYPE_CHECKING:
     from pathlib import Path
