@@ -322,11 +322,5 @@ _escapes = re.compile(r"\\ud[89ab]..\\ud[c-f]..|\\ud...|\\.")
 
 
 def whole_characters(text: str) -> str:
-    """JSON without halves of characters, as names of files have them."""
-    return _escapes.sub(_whole, text)
-
-
-def _whole(found: re.Match[str]) -> str:
-    """An escape in JSON; of half a character, as names of files have them, what stands for none."""
-    escape = found[0]
-    return r"\ufffd" if escape.startswith(r"\ud") and len(escape) == 6 else escape
+    """JSON without halves of characters, as names of files have them: with what stands for none."""
+    return _escapes.sub(lambda one: r"\ufffd" if len(one[0]) == 6 else one[0], text)

@@ -251,9 +251,8 @@ class Recorder:
         self._strand, self._strands = strand, strands
         if strands is not None:
             strand = strands.current()
-        if self._forked:
-            for each in self._forked:
-                strand.come_after(each, "fork")
+        for each in self._forked:
+            strand.come_after(each, "fork")
         if (pools := sys.modules.get("multiprocessing.process")) and pools.parent_process():
             from multiprocessing.util import Finalize  # these processes do not end as others do
 

@@ -63,10 +63,6 @@ class Strand:
         self.heard: WeakKeyDictionary[Strand, tuple[int, int]] = WeakKeyDictionary()
         """Of other chains, which of their events it came after last, and after which one of its own."""
 
-    def event(self) -> str:
-        """What other chains call its last event."""
-        return f"{self.named}:{self.seq}"
-
     def point(self) -> Point:
         """Its last event."""
         return Point(self, self.seq, None if self.clock is None else dict(self.clock))
