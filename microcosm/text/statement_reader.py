@@ -234,14 +234,9 @@ def _clock(words: _Words) -> st.Statement:
             raise st.keyword(*key)
         of, count = st.name_at(key), _number(number)
         if of in times:
-            message = f"the clock has two entries for {st.shown(of)}"
-            raise st.BadStatement(message, "Keep one of them.", column=key[1])
-        if not isinstance(count, int):
-            raise st.BadStatement("a clock counts events: its entries are integers", None, column=number[1])
-        if count < 0:
-            raise st.BadStatement(
-                "a clock counts events: its entries are not negative", None, column=number[1]
-            )
+            raise st.twice(f"the entry of the clock for {st.shown(of)}", column=key[1])
+        if not isinstance(count, int) or count < 0:
+            raise st.BadStatement("a clock counts events, from 0 on", None, column=number[1])
         times[of] = count
     apart = None if execution is None else st.name_at(execution)
     return st.Clocked(name, Clock(owner, times, unticked is None, apart))
