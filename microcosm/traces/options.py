@@ -85,14 +85,11 @@ class Positions:
         self._late.add(position)
         return True
 
-    def append(self) -> int:
-        """Take the position behind the highest one; which that is."""
-        self.add(self.top + 1)
-        return self.top
-
-    def add_or_append(self, wanted: int) -> int:
+    def append(self, wanted: int = 0) -> int:
         """Take a position if it is free and not 0, else the one behind the highest; which it is."""
-        return wanted if wanted and self.add(wanted) else self.append()
+        if not wanted or not self.add(wanted):
+            self.add(wanted := self.top + 1)
+        return wanted
 
 
 @dataclass(slots=True)

@@ -320,7 +320,7 @@ class _Log:
             self._highest[trace, host] = own
         if record.bare:
             self._add("no-text", f"{host}: an event without a text", record.line)
-        seq = self._options.positions[trace, host].add_or_append(own)
+        seq = self._options.positions[trace, host].append(own)
         return TraceEvent(
             host,
             seq,
