@@ -393,9 +393,6 @@ class ListView(Sequence[Member]):
     def __iter__(self) -> Iterator[Member]:
         return iter(self._of)
 
-    def __contains__(self, member: object) -> bool:
-        return member in self._of
-
     __hash__ = None  # type: ignore[assignment]  # as of a list
 
     def __eq__(self, other: object) -> bool:

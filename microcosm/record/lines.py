@@ -46,9 +46,9 @@ log = logging.getLogger("microcosm.record")
 class AppendedLines:
     """Appends lines to `to`: a path, a stream of text or bytes, or None to append them nowhere.
 
-    `lock` is taken by who uses it, in the `process` whose it is: a child of a fork has another one once it
-    knows that it is one (`after_fork`), before which hooks of others may run there. `lost` counts lines that
-    could not be written. Raises `TextError` where a file cannot be opened, and nothing afterwards.
+    `lock` is taken by who uses it, and by who forks, for that while: in a child hooks of others, and threads
+    that they start, may run before it is the `process` (`after_fork`). `lost` counts lines that could not be
+    written. Raises `TextError` where a file cannot be opened, and nothing afterwards.
     """
 
     def __init__(self, to: AnyPath | Any | None, policy: str = "each") -> None:
@@ -187,8 +187,8 @@ class AppendedLines:
         return self._closed.is_set()
 
     def after_fork(self) -> None:
-        """In a child: what waits is the parent's to write, its locks are its own, and no thread is there."""
-        self.lock, self.process = threading.RLock(), os.getpid()
+        """In a child: what waits is the parent's to write, and no thread of the parent's is there."""
+        self.process = os.getpid()
         self._waiting, self._size, self._has_writer = [], 0, False
         self.lost = 0
         if self._file >= 0:
@@ -322,11 +322,5 @@ _escapes = re.compile(r"\\ud[89ab]..\\ud[c-f]..|\\ud...|\\.")
 
 
 def whole_characters(text: str) -> str:
-    """JSON without halves of characters, as names of files have them."""
-    return _escapes.sub(_whole, text)
-
-
-def _whole(found: re.Match[str]) -> str:
-    """An escape in JSON; of half a character, as names of files have them, what stands for none."""
-    escape = found[0]
-    return r"\ufffd" if escape.startswith(r"\ud") and len(escape) == 6 else escape
+    """JSON without halves of characters, as names of files have them: with what stands for none."""
+    return _escapes.sub(lambda one: r"\ufffd" if len(one[0]) == 6 else one[0], text)

@@ -251,9 +251,8 @@ class Recorder:
         self._strand, self._strands = strand, strands
         if strands is not None:
             strand = strands.current()
-        if self._forked:
-            for each in self._forked:
-                strand.come_after(each, "fork")
+        for each in self._forked:
+            strand.come_after(each, "fork")
         if (pools := sys.modules.get("multiprocessing.process")) and pools.parent_process():
             from multiprocessing.util import Finalize  # these processes do not end as others do
 
@@ -322,10 +321,14 @@ def _at_fork(recorder: Recorder) -> None:
         if (found := held()) is not None:
             does(found)
 
+    def in_child(recorder: Recorder) -> None:
+        recorder._after_fork_in_child()
+        recorder._lines.lock.release()  # for which a thread may wait that the hook of another has started
+
     os.register_at_fork(
         before=lambda: call(lambda each: each._lines.lock.acquire()),
         after_in_parent=lambda: call(lambda each: each._lines.lock.release()),
-        after_in_child=lambda: call(Recorder._after_fork_in_child),
+        after_in_child=lambda: call(in_child),
     )
 
 

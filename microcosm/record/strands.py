@@ -2,9 +2,9 @@
 
 Where threads and tasks are chains of their own, what is known of their order is that one was started by
 another, after some event of it, and that one waited for the end of another. That is told by `Thread.start`
-and `Thread.join`, by tasks that know who made and who awaits them, by what `asyncio.gather` returns, and by
-`asyncio.wait`. Callbacks, what `asyncio.to_thread` runs, and tasks of another make know it by a context
-variable. Tasks that do not take part in it: several may share a context.
+and `Thread.join`, by tasks that know who made and who awaits them, by what `asyncio.gather` and
+`asyncio.shield` return, and by `asyncio.wait`. Callbacks, what `asyncio.to_thread` runs, and tasks of another
+make know it by a context variable. Tasks that do not take part in it: several may share a context.
 
 What a thread of a pool did is before what comes of it where its result is read. A pool (`ThreadPoolExecutor`,
 `asyncio.to_thread`, `run_in_executor`) makes a future done in the thread that worked, and there its last
@@ -62,10 +62,6 @@ class Strand:
         """What the next event comes after besides the last one."""
         self.heard: WeakKeyDictionary[Strand, tuple[int, int]] = WeakKeyDictionary()
         """Of other chains, which of their events it came after last, and after which one of its own."""
-
-    def event(self) -> str:
-        """What other chains call its last event."""
-        return f"{self.named}:{self.seq}"
 
     def point(self) -> Point:
         """Its last event."""
@@ -390,8 +386,34 @@ def _follow_futures() -> None:
 
 
 def _follow_loops() -> None:
-    from asyncio import BaseEventLoop, Future
+    from asyncio import BaseEventLoop, Future, ensure_future, shield
 
+    class ShieldedFuture(Future):  # type: ignore[type-arg]
+        """What `asyncio.shield` returns: who awaits it, uncancelled, has waited for what it shields."""
+
+        shielded: Any
+
+        @property
+        def _children(self) -> tuple[Any, ...]:
+            return () if self.cancelled() else (self.shielded,)
+
+    _follow_waits(ShieldedFuture, Future)
+
+    def shielded(work: Any) -> Any:
+        inner = ensure_future(work)
+        loop = inner.get_loop()
+        if not isinstance(loop, BaseEventLoop):
+            return shield(inner)
+        vars(loop)["create_future"] = lambda: ShieldedFuture(loop=loop)
+        try:
+            outer: Any = shield(inner)
+        finally:
+            del vars(loop)["create_future"]
+        if outer is not inner:
+            outer.shielded = inner
+        return outer
+
+    sys.modules["asyncio"].shield = sys.modules["asyncio.tasks"].shield = shielded  # type: ignore[attr-defined]
     gathering = getattr(sys.modules["asyncio.tasks"], "_GatheringFuture", None)  # a private name
     if gathering is not None:
         _follow_waits(gathering, Future)

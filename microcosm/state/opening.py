@@ -75,11 +75,14 @@ class Source(NamedTuple):
 
 
 def _unlike_a_log(error: TextError, path: str, content: bytes) -> TextError:
-    """What is wrong with a file; of one named as logs are, or no statement from its first line: as a log."""
-    named = path.endswith((MICROCOSM_ENDING, ".json")) and not content.lstrip().startswith(b"[")
-    if named or path == files.STDIN:
+    """What is wrong with a file; of one named as logs are, or no statement from its first line: as a log.
+
+    So it is of JSON that has no field of a microcosm.
+    """
+    if path == files.STDIN or path.endswith(MICROCOSM_ENDING):
         return error
-    if error.line != 1 and not path.endswith(LOG_ENDINGS):
+    as_log = path.endswith(LOG_ENDINGS) or (error.line == 1 and not path.endswith(".json"))
+    if not as_log and not _is_foreign(content):
         return error
     try:
         _log_head(path, refuse=True)
@@ -88,6 +91,17 @@ def _unlike_a_log(error: TextError, path: str, content: bytes) -> TextError:
         refusal.message = f"{refusal.message}, and no microcosm ({place}{error.message})"
         return refusal
     return error
+
+
+def _is_foreign(content: bytes) -> bool:
+    """Whether a content is JSON that says nothing which a microcosm says."""
+    from microcosm.text.json_form import FIELDS
+
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return content.lstrip().startswith(b"[")
+    return not isinstance(found, dict) or (bool(found) and found.keys().isdisjoint(FIELDS))
 
 
 def extracted(

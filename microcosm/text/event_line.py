@@ -73,16 +73,12 @@ attributes={'n': 3}, time=None, file='my log', line=7)
             key = st.text_at((found["key"], start + 1)) if found["key"] else "time"
             into = attributes if found["key"] else stated
             if key in into:
-                raise st.BadStatement(
-                    f"{st.shown(key)} is stated twice", "Keep one of the two.", column=start + 1
-                )
+                raise st.twice(st.shown(key), column=start + 1)
             into[key], at = _value(line, found.end())
             continue
         word = found["word"] or "label"
         if word in stated or (word == "at" and "line" in stated):
-            raise st.BadStatement(
-                f"the {word} of the event is stated twice", "Keep one of the two.", column=start + 1
-            )
+            raise st.twice(f"the {word} of the event", column=start + 1)
         group = "value" if found["word"] else "label"
         stated.update(_fields(word, (found[group], found.start(group) + 1)))
         at = found.end()
@@ -187,9 +183,8 @@ def _fields(word: str, value: st.Word) -> dict[str, object]:
             raise st.BadStatement(f"`seq` is a whole number, not {st.shown(text)}", None, column=column)
         return {"seq": int(text)}
     if word == "kind" and text not in st.KINDS:
-        raise st.BadStatement(
-            f"unknown kind {st.shown(text)}", f"Kinds: {', '.join(st.KINDS)}.", column=column
-        )
+        hint = f"Kinds: {', '.join(st.KINDS)}."
+        raise st.BadStatement(f"unknown kind {st.shown(text)}", hint, column=column)
     if word == "at":
         file, _, line = text.rpartition(":")
         if not st.is_count(line) or ":" not in text:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message
-from microcosm.givens.event_table import NOTHING, EventRow, EventTable, EventTableBuilder
+from microcosm.givens.event_table import NOTHING, EventRow, EventTableBuilder
 from microcosm.givens.exact import Number, in_json, json_text, number_or_infinity, of_float, written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
@@ -121,187 +121,157 @@ def givens_from_json(found: object, file: str | None = None) -> Givens:
 
 
 def _givens(found: object, file: str | None) -> Givens:
-    if not isinstance(found, dict):
-        raise JsonFault("", f"expected an object, not {described(found)}")
-    for key in found:
+    fields: dict[str, object] = _typed(dict, "an object", found, "")
+    for key in fields:
         if key not in FIELDS:
             near = difflib.get_close_matches(str(key)[:40], FIELDS, 1)
-            raise JsonFault(
-                "",
-                f"unknown field {described(key)}",
-                f"Did you mean {near[0]!r}?" if near else f"Fields: {', '.join(FIELDS)}.",
-            )
-    schema = found.get("schema", SCHEMA)
-    if schema != SCHEMA:
-        raise JsonFault(
-            "schema", f'expected "{SCHEMA}", not {described(schema)}', "This version reads no other schema."
-        )
-    givens = Givens(name=optional_text(found.get("name"), "name"))
-    fields: dict[str, object] = found
+            hint = f"Did you mean {near[0]!r}?" if near else f"Fields: {', '.join(FIELDS)}."
+            raise JsonFault("", f"unknown field {described(key)}", hint)
+    if (schema := fields.get("schema", SCHEMA)) != SCHEMA:
+        raise _unexpected(f'"{SCHEMA}"', schema, "schema", "This version reads no other schema.")
+    givens = Givens(name=_optional_text(fields.get("name"), "name"))
 
     def each(field: str, read: Callable[[object, str], Value]) -> list[Value]:
-        members = list_of(fields.get(field, []), field)
+        members = _list(fields.get(field, []), field)
         return [read(member, f"{field}[{at}]") for at, member in enumerate(members)]
 
-    givens.internal = events_of(fields.get("internal", []), "internal")
+    givens.internal = _names(fields.get("internal", []), "internal")
     place = "" if file is None else f"{file}:"
     for fact in (*each("external", partial(_external, place)), *each("refuted", partial(_refuted, place))):
         givens.add(fact)
-    givens.stamps = table_of(fields.get("stamps", {}), "stamps", _stamp)
-    givens.clocks = table_of(fields.get("clocks", {}), "clocks", _clock)
+    givens.stamps = _table(fields.get("stamps", {}), "stamps", _stamp)
+    givens.clocks = _table(fields.get("clocks", {}), "clocks", _clock)
     givens.messages = each("messages", _message)
-    givens.processes = table_of(fields.get("processes", {}), "processes", _group)
+    givens.processes = _table(fields.get("processes", {}), "processes", _group)
     givens.orderings = [*dict.fromkeys(each("orderings", _ordering))]
     complete = fields.get("complete", False)
     if isinstance(complete, list):
-        givens.complete = tuple(events_of(complete, "complete")) or False
+        givens.complete = tuple(_names(complete, "complete")) or False
     else:
-        givens.complete = truth_of(complete, "complete")
-    givens.tokens = table_of(fields.get("tokens", {}), "tokens", _group)
+        givens.complete = _truth(complete, "complete")
+    givens.tokens = _table(fields.get("tokens", {}), "tokens", _group)
     if rows := each("events", _event):
-        givens.events = _table(rows)
+        builder = EventTableBuilder()
+        for at, row in enumerate(rows):
+            if row.name in builder:
+                raise JsonFault(f"events[{at}]", f"{st.shown(row.name)} stands twice", "Name it once.")
+            builder.add(row)
+        givens.events = builder.table()
     givens.add_processes_of_table()
     return givens
 
 
 def _external(place: str, member: object, path: str) -> Correspondence:
-    parts = list_of(member, path, 3, 4, "[event, relation, event], and possibly its provenance")
+    parts = _list(member, path, 3, 4, "[event, relation, event], and possibly its provenance")
     relation = SPELLINGS.get(parts[1]) if isinstance(parts[1], str) else None
     if relation not in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED):
         hint = 'A refuted `<` stands in "refuted": [["a", "b"]].' if relation is Relation.NOT_BEFORE else None
-        raise JsonFault(
-            f"{path}[1]", f'expected a relation ("<", ">", "||", "<>"), not {described(parts[1])}', hint
-        )
-    left, right = _pair(parts[0], parts[2], f"{path}[0]", f"{path}[2]")
-    source = st.stated(text_of(parts[3], f"{path}[3]")) if len(parts) > 3 else place + path
-    return Correspondence(left, relation, right, source)
+        raise _unexpected('a relation ("<", ">", "||", "<>")', parts[1], f"{path}[1]", hint)
+    return _fact(parts, relation, place, path)
 
 
 def _refuted(place: str, member: object, path: str) -> Correspondence:
-    parts = list_of(member, path, 2, 3, "[event, event], and possibly its provenance")
-    left, right = _pair(parts[0], parts[1], f"{path}[0]", f"{path}[1]")
-    source = st.stated(text_of(parts[2], f"{path}[2]")) if len(parts) > 2 else place + path
-    return Correspondence(left, Relation.NOT_BEFORE, right, source)
+    parts = _list(member, path, 2, 3, "[event, event], and possibly its provenance")
+    return _fact(parts, Relation.NOT_BEFORE, place, path)
 
 
-def _pair(left: object, right: object, left_path: str, right_path: str) -> tuple[str, str]:
-    one, other = name_of(left, left_path), name_of(right, right_path)
-    if one == other:
-        fault = f"an event stands in no relation to itself: {st.shown(one)}"
-        raise JsonFault(right_path, fault, "Name two different events.")
-    return one, other
+def _fact(parts: list[Any], relation: Relation, place: str, path: str) -> Correspondence:
+    """The fact that a list says, in which the second event stands behind the relation if that is there."""
+    last = 1 if relation is Relation.NOT_BEFORE else 2
+    left, right = _name(parts[0], f"{path}[0]"), _name(parts[last], f"{path}[{last}]")
+    if left == right:
+        fault = f"an event stands in no relation to itself: {st.shown(left)}"
+        raise JsonFault(f"{path}[{last}]", fault, "Name two different events.")
+    origin = parts[last + 1 :]
+    source = st.stated(_text(origin[0], f"{path}[{last + 1}]")) if origin else place + path
+    return Correspondence(left, relation, right, source)
 
 
 def _stamp(found: object, path: str) -> Stamp:
-    if isinstance(found, list):
-        parts = list_of(found, path, 2, 2, "[earliest, latest]")
-        earliest, latest = number_of(parts[0], f"{path}[0]"), number_of(parts[1], f"{path}[1]")
-        if earliest > latest:
-            raise JsonFault(
-                path,
-                f"the interval ends ({latest}) before it begins ({earliest})",
-                "Write [earliest, latest].",
-            )
-        return (earliest, latest)
-    return integer_of(found, path, "an integer (a Lamport time) or [earliest, latest]")
+    if not isinstance(found, list):
+        return int(_typed(int, "an integer (a Lamport time) or [earliest, latest]", found, path))
+    parts = _list(found, path, 2, 2, "[earliest, latest]")
+    earliest, latest = _number(parts[0], f"{path}[0]"), _number(parts[1], f"{path}[1]")
+    if earliest > latest:
+        fault = f"the interval ends ({latest}) before it begins ({earliest})"
+        raise JsonFault(path, fault, "Write [earliest, latest].")
+    return (earliest, latest)
 
 
 def _clock(found: object, path: str) -> Clock:
-    parts = list_of(found, path, 2, 4, "[process, {process: count}, ticked]")
-    process = name_of(parts[0], f"{path}[0]")
-    entries = table_of(parts[1], f"{path}[1]", _count)
-    ticked = truth_of(parts[2], f"{path}[2]") if len(parts) > 2 else True
-    return Clock(process, entries, ticked, name_of(parts[3], f"{path}[3]") if len(parts) > 3 else None)
+    parts = _list(found, path, 2, 4, "[process, {process: count}, ticked]")
+    process = _name(parts[0], f"{path}[0]")
+    entries = _table(parts[1], f"{path}[1]", _count)
+    ticked = _truth(parts[2], f"{path}[2]") if len(parts) > 2 else True
+    return Clock(process, entries, ticked, _name(parts[3], f"{path}[3]") if len(parts) > 3 else None)
 
 
 def _count(found: object, path: str) -> int:
-    count = integer_of(found, path, "a count")
+    count: int = _typed(int, "a count", found, path)
     if count < 0:
-        raise JsonFault(
-            path, f"a clock counts events: its entries are not negative, and this is {described(count)}"
-        )
+        fault = f"a clock counts events: its entries are not negative, and this is {described(count)}"
+        raise JsonFault(path, fault)
     return count
 
 
+_MESSAGE = '["send", event, message, process, [receivers]] or ["receive", event, message, process]'
+
+
 def _message(found: object, path: str) -> Message:
-    parts = list_of(
-        found,
-        path,
-        4,
-        5,
-        '["send", event, message, process, [receivers]] or ["receive", event, message, process]',
-    )
-    event, message, process = (name_of(part, f"{path}[{at}]") for at, part in enumerate(parts[1:4], 1))
-    match parts[0]:
-        case "send":
-            receivers = events_of(parts[4], f"{path}[4]", once=False) if len(parts) > 4 else []
-            return Message("send", event, message, process, tuple(receivers))
-        case "receive" if len(parts) == 4:
-            return Message("receive", event, message, process)
-        case "receive":
-            raise JsonFault(f"{path}[4]", "a reception has no receivers: its process is the receiver")
-        case kind:
-            raise JsonFault(f"{path}[0]", f'expected "send" or "receive", not {described(kind)}')
+    kind, *parts = _list(found, path, 4, 5, _MESSAGE)
+    event, message, process = (_name(part, f"{path}[{at}]") for at, part in enumerate(parts[:3], 1))
+    if kind not in ("send", "receive"):
+        raise _unexpected('"send" or "receive"', kind, f"{path}[0]")
+    if kind == "receive" and len(parts) > 3:
+        raise JsonFault(f"{path}[4]", "a reception has no receivers: its process is the receiver")
+    receivers = _names(parts[3], f"{path}[4]", once=False) if len(parts) > 3 else []
+    return Message(kind, event, message, process, tuple(receivers))
 
 
 def _ordering(found: object, path: str) -> str:
-    text = text_of(found, path)
+    text = _text(found, path)
     if text.removesuffix(st.INTERIOR) not in st.ORDERINGS:
-        raise JsonFault(
-            path,
-            f"unknown ordering {described(text)}",
-            f"Known orderings: {', '.join(st.ORDERINGS)}; `X interior` for an interior.",
-        )
+        hint = f"Known orderings: {', '.join(st.ORDERINGS)}; `X interior` for an interior."
+        raise JsonFault(path, f"unknown ordering {described(text)}", hint)
     return text
 
 
-def _table(rows: list[EventRow]) -> EventTable:
-    builder = EventTableBuilder()
-    for at, row in enumerate(rows):
-        if row.name in builder:
-            raise JsonFault(f"events[{at}]", f"{st.shown(row.name)} stands twice", "Name it once.")
-        builder.add(row)
-    return builder.table()
-
-
 def _event(found: object, path: str) -> EventRow:
-    if not isinstance(found, dict):
-        raise JsonFault(path, f"expected an object, not {described(found)}")
-    fields: dict[str, Any] = {}
-    for key, value in found.items():
-        place = f"{path}.{key}"
-        match key:
-            case "name":
-                fields[key] = name_of(value, place)
-            case "process" | "file":
-                fields[key] = text_of(value, place)
-            case "message" | "label" | "trace":
-                fields[key] = optional_text(value, place)
-            case "seq" | "line" if type(value) is int and st.is_count(str(value)):
-                fields[key] = value
-            case "seq" | "line":
-                raise JsonFault(place, f"expected a whole number up to 19 digits, not {described(value)}")
-            case "kind" if value in ("", *st.KINDS):
-                fields[key] = value
-            case "kind":
-                raise JsonFault(place, f"expected one of {', '.join(st.KINDS)}, not {described(value)}")
-            case "attributes" if isinstance(value, dict):
-                fields[key] = json.loads(json_text(value)) or NOTHING
-            case "attributes":
-                raise JsonFault(place, f"expected an object, not {described(value)}")
-            case "time":
-                fields[key] = json.loads(json_text(value))
-            case _:
-                hint = f"Fields: {', '.join(EventRow._fields)}."
-                raise JsonFault(path, f"unknown field {described(key)}", hint)
+    fields = {}
+    for key, value in _typed(dict, "an object", found, path).items():
+        if key not in _OF_EVENT:
+            hint = f"Fields: {', '.join(EventRow._fields)}."
+            raise JsonFault(path, f"unknown field {described(key)}", hint)
+        fields[key] = _OF_EVENT[key](value, f"{path}.{key}")
     if "name" not in fields:
         raise JsonFault(path, "the event has no name", 'An event is {"name": "p:1", "label": "log in"}.')
     fields.setdefault("time", fields.get("attributes", NOTHING).get("time"))
     return EventRow(**fields)
 
 
+def _place(found: object, path: str) -> int:
+    if type(found) is int and st.is_count(str(found)):
+        return found
+    raise _unexpected("a whole number up to 19 digits", found, path)
+
+
+def _kind(found: object, path: str) -> str:
+    if found in ("", *st.KINDS):
+        return str(found)
+    raise _unexpected(f"one of {', '.join(st.KINDS)}", found, path)
+
+
+def _plain(found: object, path: str) -> Any:
+    """A value as JSON has it without decimals."""
+    return json.loads(json_text(found))
+
+
+def _attributes(found: object, path: str) -> Mapping[str, object]:
+    return _plain(_typed(dict, "an object", found, path), path) or NOTHING
+
+
 def _group(found: object, path: str) -> tuple[str, ...]:
-    if not (events := events_of(found, path)):
+    if not (events := _names(found, path)):
         raise JsonFault(path, "expected the names of some events")
     return tuple(events)
 
@@ -319,81 +289,87 @@ class JsonFault(MicrocosmError):
         self.hint = hint
 
 
-def events_of(found: object, path: str, once: bool = True) -> list[str]:
+def _unexpected(what: str, found: object, path: str, hint: str | None = None) -> JsonFault:
+    return JsonFault(path, f"expected {what}, not {described(found)}", hint)
+
+
+def _typed(kind: type, what: str, found: object, path: str) -> Any:
+    """A value of a type, true and false being no numbers; `what` describes it."""
+    if isinstance(found, kind) and (kind is bool or not isinstance(found, bool)):
+        return found
+    raise _unexpected(what, found, path)
+
+
+def _names(found: object, path: str, once: bool = True) -> list[str]:
     """A list of names, each standing there once unless `once` is false."""
-    events = list_of(found, path)
+    events = _list(found, path)
     seen: set[str] = set()
     for at, event in enumerate(events):
         if not isinstance(event, str) or st.unfit(event):
-            name_of(event, f"{path}[{at}]")
+            _name(event, f"{path}[{at}]")
         if once and event in seen:
             raise JsonFault(f"{path}[{at}]", f"{st.shown(event)} stands twice", "Name it once.")
         seen.add(event)
     return list(events)
 
 
-def table_of(found: object, path: str, read: Callable[[object, str], Value]) -> dict[str, Value]:
+def _table(found: object, path: str, read: Callable[[object, str], Value]) -> dict[str, Value]:
     """An object whose keys are names and whose values `read` reads, given a value and its path."""
-    if not isinstance(found, dict):
-        raise JsonFault(path, f"expected an object, not {described(found)}")
     table = {}
-    for key, value in found.items():
+    for key, value in _typed(dict, "an object", found, path).items():
         place = f"{path}[{json.dumps(key)}]"
-        table[name_of(key, place)] = read(value, place)
+        table[_name(key, place)] = read(value, place)
     return table
 
 
-def list_of(
+def _list(
     found: object, path: str, least: int = 0, most: float = math.inf, what: str = "a list"
 ) -> list[Any]:
     """A list of `least` to `most` members of any type; `what` describes it."""
     if isinstance(found, list) and least <= len(found) <= most:
         return found
-    raise JsonFault(path, f"expected {what}, not {described(found)}")
+    raise _unexpected(what, found, path)
 
 
-def name_of(found: object, path: str) -> str:
-    """A string that can name an event."""
-    if not isinstance(found, str):
-        raise JsonFault(path, f"expected a name (a string), not {described(found)}")
-    if fault := st.unfit(found):
+def _name(found: object, path: str) -> str:
+    """A text that can name an event."""
+    name: str = _typed(str, "a name (a string)", found, path)
+    if fault := st.unfit(name):
         raise JsonFault(path, fault)
-    return found
+    return name
 
 
-def text_of(found: object, path: str) -> str:
-    """A string, possibly empty, that UTF-8 can write."""
-    if not isinstance(found, str):
-        raise JsonFault(path, f"expected a string, not {described(found)}")
-    return name_of(found, path) if found else found
+def _text(found: object, path: str) -> str:
+    """A text, possibly empty, that UTF-8 can write."""
+    return _name(found, path) if _typed(str, "a string", found, path) else ""
 
 
-def optional_text(found: object, path: str) -> str | None:
-    """A string, or null."""
-    return None if found is None else text_of(found, path)
+def _optional_text(found: object, path: str) -> str | None:
+    return None if found is None else _text(found, path)
 
 
-def truth_of(found: object, path: str) -> bool:
-    """True or false."""
-    if not isinstance(found, bool):
-        raise JsonFault(path, f"expected true or false, not {described(found)}")
-    return found
+def _truth(found: object, path: str) -> bool:
+    return bool(_typed(bool, "true or false", found, path))
 
 
-def integer_of(found: object, path: str, what: str) -> int:
-    """An integer, which true and false are not."""
-    if not isinstance(found, int) or isinstance(found, bool):
-        raise JsonFault(path, f"expected {what}, not {described(found)}")
-    return found
-
-
-def number_of(found: object, path: str) -> Number:
+def _number(found: object, path: str) -> Number:
     """A finite number, exactly; a float stands for what it is shown as."""
-    if isinstance(found, int | float | Decimal) and not isinstance(found, bool):
-        if not isinstance(found, float) or math.isfinite(found):
-            return of_float(found)
+    if not isinstance(found, int | float | Decimal) or isinstance(found, bool):
+        raise _unexpected("a number", found, path)
+    if isinstance(found, float) and not math.isfinite(found):
         raise JsonFault(path, "the number is too large")
-    raise JsonFault(path, f"expected a number, not {described(found)}")
+    return of_float(found)
+
+
+_OF_EVENT: dict[object, Callable[[object, str], Any]] = {
+    "name": _name,
+    **dict.fromkeys(("process", "file"), _text),
+    **dict.fromkeys(("message", "label", "trace"), _optional_text),
+    **dict.fromkeys(("seq", "line"), _place),
+    "kind": _kind,
+    "attributes": _attributes,
+    "time": _plain,
+}
 
 
 def described(found: object) -> str:

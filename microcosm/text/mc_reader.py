@@ -190,9 +190,8 @@ class _McReader:
                     for event in events:
                         if event in self.internal:
                             hint = "A second `internal` line continues the chain of the first."
-                            raise BadStatement(
-                                f"{shown(event)} is in the internal chain already", hint, name=event
-                            )
+                            fault = f"{shown(event)} is in the internal chain already"
+                            raise BadStatement(fault, hint, name=event)
                     self.internal.update(events)
                     givens.internal.extend(events)
                 case st.Token(name, events):
@@ -202,8 +201,7 @@ class _McReader:
                     known = givens.processes.get(process, ())
                     for event in events:
                         if event in known:
-                            fault = f"{shown(event)} is said to be of {shown(process)} already"
-                            raise BadStatement(fault, "Name it once.", name=event)
+                            raise st.twice(f"{shown(event)} of {shown(process)}", name=event)
                     givens.processes[process] = (*known, *events)
                 case st.Ordered(ordering):
                     if ordering not in givens.orderings:
@@ -218,8 +216,7 @@ class _McReader:
                     self.events.add(row)
                 case st.OwnName(name):
                     if givens.name is not None:
-                        hint = "Keep one of the names."
-                        raise BadStatement("the microcosm is named twice", hint, name=name)
+                        raise st.twice("the name of the microcosm", name=name)
                     givens.name = name
         except BadStatement as fault:
             raise _located(fault, line, self.file, number) from None
@@ -227,9 +224,7 @@ class _McReader:
 
 def _first_time(name: str, stated: Container[str], what: str) -> None:
     if name in stated:
-        raise BadStatement(
-            f"{what} {shown(name)} is stated twice", "Keep one of the two statements.", name=name
-        )
+        raise st.twice(f"{what} {shown(name)}", name=name)
 
 
 def _statement(

@@ -1,11 +1,11 @@
 """Lines of a microcosm file that are right and of a common kind, read sooner than word by word.
 
-The words of one line are cut and looked at all at once, in half the time. Neighbouring lines are read up to a
-thousand at a time: a microcosm of a million links is a million lines such as `a < b` or `a < b from "message
-m7"`, and a log of a million events is as many lines of messages, and of what the log says of its events. A
-regular expression finds how far such lines go on, and the run is then taken apart column by column, at a
-third to a fifth of the price of lines read alone. Whatever is not plain enough is left to who reads word by
-word, and tells what is wrong with it.
+The words of one correspondence, or clock, are cut and looked at all at once, in half the time. Neighbouring
+lines are read up to a thousand at a time: a microcosm of a million links is a million lines such as `a < b`
+or `a < b from "message m7"`, and a log of a million events is as many lines of messages, and of what the log
+says of its events. A regular expression finds how far such lines go on, and the run is then taken apart
+column by column, at a third to a fifth of the price of lines read alone. Whatever is not plain enough is left
+to who reads word by word, and tells what is wrong with it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from functools import cache
 from operator import eq
 from sys import intern
-from typing import Literal, overload
+from typing import overload
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock
-from microcosm.givens.columns import Message
 from microcosm.givens.event_table import NOTHING, EventTable, Repeated
 from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS, NAME, plain
@@ -30,8 +29,8 @@ class Unusual(MicrocosmError):
     """Not what a short cut reads: it must be read word by word."""
 
 
-WORD = re.compile(rf"{st.OPERAND}|{NAME}|->|{st.SIGN}|#.*|\S")
-"""A word or sign of a statement (clocks and numbers apart). A comment is one word, the last."""
+WORD = re.compile(rf"{st.OPERAND}|{NAME}|{st.SIGN}|#.*|\S")
+"""A name or sign of a correspondence. A comment is one word, the last."""
 
 _WORD_END = r"(?![\w.:@/-])\s*+"
 _LINE_END = r"\s*+(?:#.*)?\Z"
@@ -44,20 +43,15 @@ _CLOCK_LINE = (
     rf"(?:((?:{_PLAIN_ENTRY},)*+{_PLAIN_ENTRY}|\s*+(?=\}}))|((?:{_ENTRY},)*+{_ENTRY}))"
     rf"\}}\s*(unticked{_WORD_END})?(?:in{_WORD_END}({st.OPERAND}))?{_LINE_END}"
 )
-_REAL = rf"-?{_COUNT}(?:\.{_COUNT})?(?:[eE][-+]?{_COUNT})?"
-_STAMP_LINE = (
-    rf"\s*stamp{_WORD_END}({st.OPERAND})\s*=\s*"
-    rf"(?:(-?{_COUNT})|\[\s*({_REAL})\s*,\s*({_REAL})\s*\]){_LINE_END}"
-)
 _PROCESS_COUNT = rf"({_PROCESS})\s*+:\s*+({_COUNT})"
 _compiled = cache(re.compile)
 """Patterns that few microcosms need: compiled when a line does."""
 
 
 def short_cut(line: str, source: str | None = None) -> st.Statement | None:
-    """The statement on a line that is right and of the common ones, else None.
+    """The correspondences or the clock on a line that is right, else None.
 
-    Raises `BadStatement` for chains and groups that repeat an event. Cost: linear in the line.
+    Raises `BadStatement` for an event in relation to itself. Cost: linear in the line.
     """
     try:
         if "{" in line and (match := _compiled(_CLOCK_LINE).match(line)) is not None:
@@ -65,51 +59,15 @@ def short_cut(line: str, source: str | None = None) -> st.Statement | None:
         words = WORD.findall(line)
         if words and words[-1].startswith("#"):
             words.pop()
-        if len(words) < 2:
-            return None
-        first = words[0]
-        if first == "internal":
-            return st.internal(*_chain(words[1:]))
-        if first == "token":
-            return st.token(names_of(words[1:2])[0], _group(words[3:])) if words[2:3] == ["="] else None
-        if first == "process" and words[2:3] == ["="]:
-            return st.owned(names_of(words[1:2])[0], _group(words[3:]))
-        if first in ("send", "receive"):
-            if words[2:3] != ["="] or (len(words) != 5 and (first == "receive" or words[5:6] != ["->"])):
-                return None
-            event, message, process = names_of([words[1], *words[3:5]])
-            receivers = _group(words[6:]) if len(words) > 5 else ()
-            kind: Literal["send", "receive"] = "send" if first == "send" else "receive"
-            return st.Messaged(Message(kind, event, message, intern(process), (*receivers,)))
-        if first == "stamp":
-            match = _compiled(_STAMP_LINE).match(line)
-            return None if match is None else _stamped(*match.groups())
-        if first == "name" and len(words) == 2:
-            return st.OwnName(names_of(words[1:])[0])
-        if first in KEYWORDS:
-            return None
-        if words[-2] == "from":
+        if words[-2:-1] == ["from"]:
             source = st.stated(text_of(words[-1]))
             del words[-2:]
-        events, signs = _chain(words)
-        return st.correspondences(events, signs, source) if signs else None
+        signs = words[1::2]
+        if not signs or len(words) % 2 == 0 or not st.JOINS.keys() >= set(signs):
+            return None
+        return st.correspondences(names_of(words[0::2]), signs, source)
     except Unusual:
         return None
-
-
-def _chain(words: list[str]) -> tuple[Sequence[str], list[str]]:
-    signs = words[1::2]
-    if len(words) % 2 == 0 or not st.JOINS.keys() >= set(signs):
-        raise Unusual
-    return names_of(words[0::2]), signs
-
-
-def _group(words: list[str]) -> Sequence[str]:
-    """Names separated by commas."""
-    commas = words[1::2]
-    if len(words) % 2 == 0 or commas.count(",") != len(commas):
-        raise Unusual
-    return names_of(words[0::2])
 
 
 def names_of(words: Sequence[str]) -> Sequence[str]:
@@ -162,37 +120,12 @@ def _clocked(
     return st.Clocked(event, Clock(intern(process), times, not unticked, *map(intern, named)))
 
 
-def _stamped(event: str, time: str | None, earliest: str, latest: str) -> st.Statement:
-    from microcosm.givens import exact
-
-    (name,) = names_of([event])
-    try:
-        stamp = int(time) if time is not None else (exact.number(earliest), exact.number(latest))
-    except (ValueError, OverflowError):
-        raise Unusual from None
-    if isinstance(stamp, tuple) and stamp[0] > stamp[1]:
-        raise Unusual
-    return st.Stamped(name, stamp)
-
-
 # -- neighbouring lines: correspondences -----------------------------------------------------------
 
 _PLAIN_LINES = rf"(?:[ \t]*+{st.PLAIN}[ \t]++(?:<>?|>|\|\|)[ \t]++{st.PLAIN}[ \t]*+\n){{2,1000}}"
 _SOURCED_LINES = (
     rf'(?:{st.PLAIN} (?:<>?|>|\|\|) {st.PLAIN} from "[^"\\\x00-\x1f\ud800-\udfff]*+"\n){{2,1000}}'
 )
-
-
-def _line(group: str) -> str:
-    """One line of any two operands; `group` opens each of the four groups."""
-    b = r"[^\S\n]*+"
-    return (
-        rf"{b}{group}{st.OPERAND}){b}{group}{st.SIGN}){b}{group}{st.OPERAND}){b}"
-        rf"(?:from{b}{group}{st.STRING}){b})?(?:#.*)?\n"
-    )
-
-
-_LINKED_LINES, _LINKED = f"(?:{_line('(?:')}){{1,1000}}", _line("(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,18 +177,6 @@ def read_correspondences(text: str, at: int, place: str, line: int) -> tuple[int
         if not KEYWORDS.isdisjoint(words):
             return end, None
         names, sources = words, st.all_stated(parts[1::2])
-    elif linked := _compiled(_LINKED_LINES).match(text, at):
-        end = linked.end()
-        lefts, signs, rights, origins = zip(*_compiled(_LINKED).findall(linked.group()), strict=True)
-        places = LineSources(place, range(line, line + len(signs)))
-        try:
-            sources = [
-                st.stated(text_of(origin)) if origin else where
-                for origin, where in zip(origins, places, strict=True)
-            ]
-            names = names_of([end for pair in zip(lefts, rights, strict=True) for end in pair])
-        except Unusual:
-            return end, None
     else:
         return at, None
     if any(map(eq, names[0::2], names[1::2])):

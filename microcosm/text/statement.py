@@ -272,6 +272,11 @@ class BadStatement(MicrocosmError):
         self.nth = nth
 
 
+def twice(what: str, *, column: int | None = None, name: str | None = None) -> BadStatement:
+    """The fault of stating once more what may be stated once."""
+    return BadStatement(f"{what} is stated twice", "Keep one of the two.", column=column, name=name)
+
+
 Word = tuple[str, int]
 """A word as it is written, and its column."""
 

@@ -256,8 +256,8 @@ class Exchange:
     message_events: list[int] = field(default_factory=list)
 
 
-Ends = list[tuple[int, TraceEvent]]
-"""The events of one kind."""
+Ends = list[tuple[int, TraceEvent, str]]
+"""The events of one kind, each with its message."""
 Copies = dict[tuple[str, str | None], dict[str, int]]
 """By message and receiver (None: not recorded), each sender's first sending."""
 
@@ -271,13 +271,12 @@ def exchange(execution: Execution, report: Report) -> Exchange:
     found = Exchange()
     ends: defaultdict[str, Ends] = defaultdict(list)
     for event, entry in enumerate(execution.events):  # each process in program order
-        if entry.kind != "internal":
-            ends[entry.kind].append((event, entry))
+        if entry.kind != "internal" and entry.message is not None:
+            ends[entry.kind].append((event, entry, entry.message))
+        elif entry.kind != "internal":
+            _add(report, "no-message", entry, f"a {entry.kind} that does not name its message")
     copies: dict[str, Copies] = {kind: {} for kind in SENDS}
-    for event, entry in chain.from_iterable(map(ends.__getitem__, SENDS)):
-        if (message := entry.message) is None:
-            _add_nameless(report, entry)
-            continue
+    for event, entry, message in chain.from_iterable(map(ends.__getitem__, SENDS)):
         known_copies = copies[entry.kind]
         firsts = [known_copies.setdefault((message, receiver), {}) for receiver in entry.to or (None,)]
         if all(entry.process in senders for senders in firsts):
@@ -290,11 +289,7 @@ def exchange(execution: Execution, report: Report) -> Exchange:
     heard: set[tuple[str, str | None]] = set()
     for sending, receiving in SENDS.items():
         met: set[tuple[str, str]] = set()
-        for event, entry in ends[receiving]:
-            message = entry.message
-            if message is None:
-                _add_nameless(report, entry)
-                continue
+        for event, entry, message in ends[receiving]:
             if (message, entry.process) in met:
                 _add(report, "duplicate-receive", entry, f"{entry.process} receives {message} again")
                 continue
@@ -330,10 +325,6 @@ def exchange(execution: Execution, report: Report) -> Exchange:
         if not alone and (entry.kind in ("causal_send", "deliver")) is application:
             found.message_events.append(event)
     return found
-
-
-def _add_nameless(report: Report, entry: TraceEvent) -> None:
-    _add(report, "no-message", entry, f"a {entry.kind} that does not name its message")
 
 
 def _add(report: Report, kind: str, entry: TraceEvent, message: str) -> None:

@@ -14,7 +14,7 @@ import json
 import re
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count, repeat
@@ -271,10 +271,10 @@ class ClockedLog:
             names := self._in_order(map(f"{process.name}:".__add__, digits) for process in known),
             processes,
             threads,
-            self._numbers_in_order(repeat(process.number) for process in known),
-            self._numbers_in_order(count(1) for _ in known),
+            array("q", self._in_order(repeat(process.number) for process in known)),
+            array("q", self._in_order(count(1) for _ in known)),
             self._in_order(process.vectors for process in known),
-            self._numbers_in_order(process.totals for process in known),
+            array("q", self._in_order(process.totals for process in known)),
             self._in_order(process.shapes for process in known),
         )
         givens.events = EventTable(
@@ -301,18 +301,9 @@ class ClockedLog:
     def _in_order(self, columns: Iterable[Iterable[Any]]) -> list[Any]:
         """What columns say of the events of each process that has some, in the order of all."""
         found = [None] * len(self._labels)
-        self._put(columns, found.__setitem__)
-        return found
-
-    def _numbers_in_order(self, columns: Iterable[Iterable[int]]) -> array[int]:
-        """What columns of numbers say of the events of each process, in the order of all, as numbers."""
-        found = array("q", bytes(8 * len(self._labels)))
-        self._put(columns, found.__setitem__)
-        return found
-
-    def _put(self, columns: Iterable[Iterable[Any]], to: Callable[[int, Any], None]) -> None:
         for process, column in zip(self._known.values(), columns, strict=True):
-            deque(map(to, process.places[1:], column), maxlen=0)
+            deque(map(found.__setitem__, process.places[1:], column), maxlen=0)
+        return found
 
     def _number(self, name: str) -> int:
         number = self._numbers.setdefault(name, len(self._processes))

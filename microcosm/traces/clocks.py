@@ -13,15 +13,14 @@ whoever states it, and each correspondence that rests on it names it as its sour
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress, pairwise, repeat
-from operator import ge, itemgetter, ne
+from itertools import pairwise
 
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.exact import Number
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import TraceEvent, covers
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report
 
@@ -32,8 +31,7 @@ class Clocks:
     `covers[i]` has the latest events of other processes that i's clock
     has seen and the event before it in its process has not; none is implied by another.
 
-    Cost: O(events × processes), and a logarithm for each entry that grows; a third of that where the clocks
-    are right and no event is missing.
+    Cost: O(events × processes), and a logarithm for each entry that grows.
     """
 
     def __init__(self, execution: Execution, report: Report) -> None:
@@ -51,11 +49,7 @@ class Clocks:
         self._ticked.update(dict.fromkeys(execution.unticked & self._ticked.keys(), False))
         if any(event.numbered for event in execution.events):
             self._ticked.update(_by_kinds(execution, self._ticked))
-        right = self._right(clocked) if all(self._ticked.values()) else None
-        if right is not None:
-            self.covers = right
-        else:
-            self._agreeing([event for chain in clocked.values() for event in self._growing(chain)])
+        self._agreeing([event for chain in clocked.values() for event in self._growing(chain)])
         self.times = {
             event: Clock(execution.events[event].process, self._clock(event), ticks)
             for event, ticks in self._ticked.items()
@@ -63,54 +57,6 @@ class Clocks:
 
     def _clock(self, event: int) -> dict[str, int]:
         return self._execution.events[event].clock or {}
-
-    def _right(self, clocked: dict[str, list[int]]) -> dict[int, list[int]] | None:
-        """What `covers` is to be, if all clocks are right and each counts its event; None where some may not.
-
-        That is so where each process counts from 1 on and each clock covers those of the latest events that
-        it has newly seen, which have not seen its own event: so sums rise along all that was seen.
-        """
-        clocks = {event: self._clock(event) for event in self._ticked}
-        names = [*clocked, *sorted(set().union(*clocks.values()).difference(clocked))]
-        size = len(names)
-        if size * len(clocks) > _SPARSE * sum(map(len, clocks.values())):
-            return None
-        chains = [*clocked.values(), *repeat([], size - len(clocked))]
-        whole = itemgetter(*names, names[0])  # of one name it would give no tuple
-        vectors = {
-            e: whole(clock) if len(clock) == size else (*map(clock.get, names, repeat(0)), 0)
-            for e, clock in clocks.items()
-        }
-        sums = {event: sum(clock.values()) for event, clock in clocks.items()}
-        found: dict[int, list[int]] = {}
-        for own, chain in enumerate(chains):
-            before: tuple[int, ...] = (0,) * (size + 1)
-            for place, event in enumerate(chain, 1):
-                vector = vectors[event]
-                if vector[own] != place or not all(map(ge, vector, before)):
-                    return None
-                latest: list[tuple[int, int, int]] = []
-                for at in compress(range(size), map(ne, vector, before)):
-                    if at != own and (line := chains[at]):
-                        if vector[at] > len(line):
-                            return None
-                        other = line[vector[at] - 1]
-                        latest.append((sums[other], other, at))
-                before = vector
-                if not latest:
-                    continue
-                latest.sort(reverse=True)
-                kept: list[tuple[int, ...]] = []
-                covered: list[int] = []
-                for _, other, at in latest:
-                    if all(later[at] < vector[at] for later in kept):
-                        earlier = vectors[other]
-                        if earlier[own] >= place or not all(map(ge, vector, earlier)):
-                            return None
-                        kept.append(earlier)
-                        covered.append(other)
-                found[event] = covered
-        return found
 
     def _growing(self, chain: list[int]) -> list[int]:
         """The events of a process whose clocks grow; of two that do not, the one that fits worse goes."""
@@ -129,77 +75,53 @@ class Clocks:
     def _agreeing(self, events: list[int]) -> None:
         """Keep what agrees, in the order of the sums of clocks, which extends what right clocks say."""
         entries = self._execution.events
-        sums = {event: sum(self._clock(event).values()) for event in events}
+        clocks = {event: self._clock(event) for event in events}
+        sums = {event: sum(clock.values()) for event, clock in clocks.items()}
         # Of two events with equal clocks only one that did not tick may have seen the other.
         order = sorted(events, key=lambda event: (sums[event], not self._ticked[event]))
         rank = {event: at for at, event in enumerate(order)}
+        # Whoever has seen an event has at least so much for its process in the clock.
+        least = {event: entries[event].own + (not self._ticked[event]) for event in events}
         chains: dict[str, tuple[list[int], list[int]]] = {}
         claimed: dict[str, int] = {}
         nothing: dict[str, int] = {}
         for event in order:
-            process, clock, own = entries[event].process, self._clock(event), entries[event].own
-            values, chain = chains.setdefault(process, ([], []))
-            before = self._clock(chain[-1]) if chain else nothing
-            seen = claimed.get(process, 0)
-            if seen > own or (seen == own and self._ticked[event]):
+            process, clock = entries[event].process, clocks[event]
+            own_leasts, own_chain = chains.setdefault(process, ([], []))
+            if claimed.get(process, 0) >= least[event]:
                 self._drop("clock-contradiction", event, "it was seen by an event that its clock has seen")
                 continue
+            before = (clocks[own_chain[-1]] if own_chain else nothing).get
+            grown = [(at, value) for at, value in clock.items() if value > before(at, 0) and at != process]
             latest: list[int] = []
-            grown: list[tuple[str, int]] = []
-            for other, value in clock.items():
-                last = before.get(other, 0)
-                if value > last and other != process:
-                    grown.append((other, value))
-                    if other in chains:
-                        reached = self._reached(*chains[other], value)
-                        if reached >= 0 and reached != self._reached(*chains[other], last):
-                            latest.append(chains[other][1][reached])
-            latest = self._unimplied(sorted(latest, key=rank.__getitem__, reverse=True))
-            behind = next((other for other in latest if not covers(clock, self._clock(other))), None)
+            for other, value in grown:
+                if other in chains:
+                    leasts, chain = chains[other]
+                    reached = bisect_right(leasts, value) - 1
+                    if reached >= 0 and leasts[reached] > before(other, 0):
+                        latest.append(chain[reached])
+            latest.sort(key=rank.__getitem__, reverse=True)
+            kept: list[int] = []
+            for other_event in latest:
+                of, needed = entries[other_event].process, least[other_event]
+                if all(clocks[later].get(of, 0) < needed for later in kept):
+                    kept.append(other_event)
+            behind = next((other for other in kept if not covers(clock, clocks[other])), None)
             if behind is not None:
                 message = f"its clock has seen {entries[behind].id} but not all that that had seen"
                 self._drop("clock-contradiction", event, message)
                 continue
-            values.append(own)
-            chain.append(event)
-            for other, value in grown:
-                claimed[other] = max(claimed.get(other, 0), value)
-            if latest:
-                self.covers[event] = latest
-
-    def _reached(self, values: list[int], chain: list[int], seen: int) -> int:
-        """The index of the last event of a chain that whoever has seen the value `seen` has seen, or -1."""
-        at = bisect_left(values, seen)
-        return at if at < len(values) and values[at] == seen and self._ticked[chain[at]] else at - 1
-
-    def _unimplied(self, candidates: list[int]) -> list[int]:
-        """Of candidates, latest first, those that no other one has seen."""
-        kept: list[int] = []
-        for candidate in candidates:
-            event = self._execution.events[candidate]
-            own = event.own
-            seen = max((self._clock(other).get(event.process, 0) for other in kept), default=0)
-            if not (seen > own or (seen == own and self._ticked[candidate])):
-                kept.append(candidate)
-        return kept
+            own_leasts.append(least[event])
+            own_chain.append(event)
+            for name, value in grown:
+                claimed[name] = max(claimed.get(name, 0), value)
+            if kept:
+                self.covers[event] = kept
 
     def _drop(self, kind: str, event: int, message: str) -> None:
         del self._ticked[event]
         entry = self._execution.events[event]
         self._report.add(kind, f"{entry.id}: {message}", file=entry.file, line=entry.line)
-
-
-_SPARSE = 4
-"""Clocks that leave out more entries than three in so many are not made longer by them."""
-
-
-def covers(later: Mapping[str, int], earlier: Mapping[str, int]) -> bool:
-    """Whether each entry of `later` is at least that of `earlier`."""
-    get = later.get
-    for process, count in earlier.items():  # noqa: SIM110 (a generator takes twice the time)
-        if get(process, 0) < count:
-            return False
-    return True
 
 
 def ticked(events: Sequence[TraceEvent], positions: bool) -> list[bool]:

@@ -142,8 +142,8 @@ class _Part:
         for event in order:
             for source in self._causality.before.into(event):
                 uses[source] += 1
-        ends = {members[-1] for chains in run.chains.values() for members in chains if members}
-        for end in ends:
+        last = {process: [each[-1] for each in chains if each] for process, chains in run.chains.items()}
+        for end in chain.from_iterable(last.values()):
             uses[end] += 1  # what a process ends with is kept
         vectors: dict[int, dict[str, int] | None] = {}
         for event in order:
@@ -168,19 +168,14 @@ class _Part:
                     known = None
             if uses[event]:
                 vectors[event] = known
-        return [
-            self._frontier(process, [members[-1] for members in chains if members], vectors)
-            for process, chains in run.chains.items()
-            if any(chains)  # not where all of its events have names that are taken
-        ]
+        # A process has no last event where all of its events have names that are taken.
+        return [self._frontier(process, ends, vectors) for process, ends in last.items() if ends]
 
     def foreign(self) -> list[Foreign]:
         """The links to events that are not here."""
-        return [
-            Foreign(name, self._names[event], last, entry.file, entry.line)
-            for event, name, _, last in self._causality.foreign()
-            for entry in (self._run.events[event],)
-        ]
+        events, names = self._run.events, self._names
+        links = self._causality.foreign()
+        return [Foreign(name, names[e], last, events[e].file, events[e].line) for e, name, _, last in links]
 
     def holders(self, token: str) -> list[Edge]:
         """Consecutive holders of each token, by `<>`; nothing where clocks show two to be concurrent."""
@@ -196,9 +191,8 @@ class _Part:
         run = self._run
         wanted = [at for at, entry in enumerate(run.events) if (entry.process, entry.seq) in chosen]
         if len(wanted) > MOST_CHOSEN:
-            self._causality.odd(
-                "too-many-chosen", wanted[0], f"{len(wanted):,} events are chosen, more than {MOST_CHOSEN:,}"
-            )
+            what = f"{len(wanted):,} events are chosen, more than {MOST_CHOSEN:,}"
+            self._causality.odd("too-many-chosen", wanted[0], what)
             return []
         report = self._causality.report
         complete = complete and not report.lost and HOLES.isdisjoint(report.counts)
@@ -237,9 +231,8 @@ class _Part:
         for end in ends:
             vector = vectors[end]
             if vector is None:
-                self._causality.odd(
-                    "wide-frontier", last, f"{process} knew of more than {WIDEST:,} processes", False
-                )
+                what = f"{process} knew of more than {WIDEST:,} processes"
+                self._causality.odd("wide-frontier", last, what, False)
                 return Frontier(process, self._names[last], None)
             for name, seq in vector.items():
                 knows[name] = max(seq, knows.get(name, 0))

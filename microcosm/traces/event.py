@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import ge
 from sys import intern
 
 from microcosm.givens import event_table
@@ -148,6 +150,11 @@ def as_clock(value: object) -> dict[str, int] | None:
             return None
         clock[intern(process)] = count
     return clock
+
+
+def covers(later: Mapping[str, int], earlier: Mapping[str, int]) -> bool:
+    """Whether each entry of `later` is at least that of `earlier`."""
+    return all(map(ge, map(later.get, earlier, repeat(0)), earlier.values()))
 
 
 def writable(text: str) -> bool:

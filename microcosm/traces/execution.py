@@ -17,7 +17,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, pairwise, zip_longest
 
-from microcosm.traces.event import TraceEvent, in_trace
+from microcosm.traces.event import TraceEvent, covers, in_trace
 from microcosm.traces.report import Report
 
 LINK = "link"
@@ -95,9 +95,8 @@ def _execution(listed: list[TraceEvent], several: bool, ids: set[str], report: R
         if len(ordered) > 1:
             discredited.add(process)
             equal = {repr(_by_clock(entry)[2]) for [entry] in ordered[2:]}
-            unticked.update(
-                len(events) + at for at, one in enumerate(ordered[0]) if repr(_by_clock(one)[2]) in equal
-            )
+            odd = (at for at, one in enumerate(ordered[0], len(events)) if repr(_by_clock(one)[2]) in equal)
+            unticked.update(odd)
         # Positions that rise from 1 to how many there are have no hole.
         gapless = not clocked and kept and kept[0].seq == 1 and kept[-1].seq == len(kept)
         for chain in ordered:
@@ -278,7 +277,10 @@ def by_restarts(events: list[TraceEvent], report: Report) -> list[list[TraceEven
     if not _begins_again(events):
         return [events]
     runs: list[list[TraceEvent]] = []
-    following = _next_of_process(events)
+    following, later = [*range(len(events))], dict[str, int]()  # of each event the next one of its process
+    for at in reversed(range(len(events))):
+        following[at] = later.get(events[at].process, at)
+        later[events[at].process] = at
     start = 0
     highest: dict[str, int] = {}
     last: dict[str, int] = {}
@@ -314,22 +316,6 @@ def _begins_again(events: Sequence[TraceEvent]) -> bool:
     return False
 
 
-def _next_of_process(events: list[TraceEvent]) -> list[int]:
-    """For each event the next one of its process; itself where there is none."""
-    found = list(range(len(events)))
-    later: dict[str, int] = {}
-    for at in range(len(events) - 1, -1, -1):
-        found[at] = later.get(events[at].process, at)
-        later[events[at].process] = at
-    return found
-
-
-def _goes_on(event: TraceEvent, later: TraceEvent) -> bool:
-    """Whether an event may be of the execution of an earlier one of its process, by their clocks."""
-    after = later.clock or {}
-    return all(after.get(process, 0) >= count for process, count in (event.clock or {}).items())
-
-
 def _surely_before(events: list[TraceEvent], following: list[int], start: int, end: int, last: int) -> int:
     """From where on events up to `end` may be of the next execution: their processes first show there.
 
@@ -341,7 +327,7 @@ def _surely_before(events: list[TraceEvent], following: list[int], start: int, e
     sure = end
     earliest = end
     for at in range(end - 1, last, -1):
-        if following[at] >= end and not _goes_on(events[at], events[following[at]]):
+        if following[at] >= end and not covers(events[following[at]].clock or {}, events[at].clock or {}):
             break
         earliest = min(earliest, first[events[at].process])
         if earliest == at:

@@ -85,14 +85,11 @@ class Positions:
         self._late.add(position)
         return True
 
-    def append(self) -> int:
-        """Take the position behind the highest one; which that is."""
-        self.add(self.top + 1)
-        return self.top
-
-    def add_or_append(self, wanted: int) -> int:
+    def append(self, wanted: int = 0) -> int:
         """Take a position if it is free and not 0, else the one behind the highest; which it is."""
-        return wanted if wanted and self.add(wanted) else self.append()
+        if not wanted or not self.add(wanted):
+            self.add(wanted := self.top + 1)
+        return wanted
 
 
 @dataclass(slots=True)
@@ -181,7 +178,8 @@ class LeftOut:
     """What waits for a sending, and what came after it."""
     fields: set[str] = field(default_factory=set)
     """The names of fields of which nothing is to be told any more."""
-    _home: dict[Place, str] = field(default_factory=dict)
+    _home: dict[Place, tuple[str, object]] = field(default_factory=dict)
+    """Whose each name of a process is: a file's, and there of what is called so, or is so for want of one."""
     _called: dict[str, str] = field(default_factory=dict)
     """The short name of each file, where no other has it."""
     _apart: set[tuple[str, str]] = field(default_factory=set)
@@ -193,13 +191,17 @@ class LeftOut:
 
     # -- positions -------------------------------------------------------------------------------------
 
-    def place(self, process: str, trace: str | None, file: str, line: int) -> tuple[str, int]:
+    def place(
+        self, process: str, trace: str | None, file: str, line: int, own: object = None
+    ) -> tuple[str, int]:
         """The process of a line without a position, and its position there.
 
-        Nothing orders the lines of two files: what a process does in a later one is a process of its own.
-        Raises `BadLine` where other lines of the process have positions.
+        Nothing orders the lines of two files: what a process does in a later one is a process of its own. So
+        is what is called as another one already is for want of a name; `own` is whose the line is, where its
+        file does not call it so. Raises `BadLine` where other lines of the process have positions.
         """
-        while self._home.setdefault((trace, process), file) != file:
+        home = file, own or process
+        while self._home.setdefault((trace, process), home) != home:
             process = self._elsewhere(process, file, line)
         place = trace, process
         if place not in self.counts and self.options.positions[trace, process].top:
@@ -218,8 +220,9 @@ class LeftOut:
         Where its position is taken by another file it is another process, and so is what follows in its file.
         """
         self.check_stated(process, trace)
-        while self._home.setdefault((trace, process), file) != file:
-            apart = (file, process) in self._apart
+        home = file, process
+        while (known := self._home.setdefault((trace, process), home)) != home:
+            apart = (file, process) in self._apart or known[1] != home[1]
             if not apart and not self.options.positions[trace, process].has(position):
                 break
             self._apart.add((file, process))
@@ -237,7 +240,7 @@ class LeftOut:
         name = f"{process} ({self.called(file)})"
         if name not in self._reported:
             self._reported.add(name)
-            detail = f"{process} stands in several files, which nothing orders: what it does here is {name}"
+            detail = f"{process} is another's name, of what nothing orders with this: what it does is {name}"
             self.report.add("scattered-process", detail, file=file, line=line)
         return name
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.errors import TextError, TraceError
 from microcosm.files import display_name, distinct
@@ -43,27 +43,19 @@ GROUP = "microcosm.traces"
 """The entry points of other distributions that bring formats."""
 
 
-class Format(Protocol):
-    """What a format has."""
-
-    NAME: str
-
-    def detects(self, head: str, path: str) -> int:
-        """How surely a file that begins with `head` has this format: 0 no, 1 it may, 2 it bears its mark."""
-
-    def read(self, stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
-        """The events of a stream in the order of the file; what is no event goes to `report`.
-
-        Those that depend on what other files of the log say are left to `options.rest`.
-        """
-
-
-class _Format(NamedTuple):
-    """A format of this package."""
+class Format(NamedTuple):
+    """What a format has; one of another distribution may be a module that has it."""
 
     NAME: str
     detects: Callable[[str, str], int]
+    """How surely a file has this format, by its beginning and path: 0 no, 1 it may, 2 it bears its mark."""
     read: Callable[[Lines, str, Report, Options], Iterator[TraceEvent]]
+    """The events of a stream in the order of the file, which is named; what is no event goes to the report.
+    Those that depend on what other files of the log say are left to what waits there (`Waiting`).
+    """
+
+
+OWN = Format(jsonl.NAME, jsonl.detects, jsonl.read)
 
 
 @cache
@@ -78,7 +70,6 @@ def builtin() -> dict[str, Format]:
         dag,
         etcd,
         histories,
-        jsonl,
         mpi,
         parquet,
         shiviz,
@@ -89,28 +80,28 @@ def builtin() -> dict[str, Format]:
     from microcosm.traces.text.json_units import of_json
 
     found = (
-        _Format("concuerror", concuerror.detects, concuerror.read),
-        _Format("chrome", chrome.detects, chrome.read),
-        _Format("console", of_json("context", "trace_id", "span_id", "parent_id"), tracing.read_console),
-        _Format("csight", csight.detects, csight.read),
-        _Format("csight_2pc", csight.detects_two_phase, csight.read_two_phase),
-        _Format("csight_channels", csight.detects_channels, csight.read_channels),
-        _Format("dag", dag.detects, dag.read),
-        _Format("etcd", etcd.detects, etcd.read),
-        _Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
-        _Format("jepsen", histories.detects, histories.read),
-        _Format("zipkin", of_json("traceId", "id", in_object=1), tracing.read_zipkin),
-        _Format("jsonl", jsonl.detects, jsonl.read),
-        _Format("mpi", mpi.detects, mpi.read),
-        _Format("nezha", tracing.detects_nezha, tracing.read_nezha),
-        _Format("otlp", tracing.detects_otlp, tracing.read_otlp),
-        _Format("parquet", parquet.detects, parquet.read),
-        _Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
-        _Format("shiviz", shiviz.detects, shiviz.read),
-        _Format("tlc", tlc.detects, tlc.read),
+        Format("concuerror", concuerror.detects, concuerror.read),
+        Format("chrome", chrome.detects, chrome.read),
+        Format("console", of_json("context", "trace_id", "span_id", "parent_id"), tracing.read_console),
+        Format("csight", csight.detects, csight.read),
+        Format("csight_2pc", csight.detects_two_phase, csight.read_two_phase),
+        Format("csight_channels", csight.detects_channels, csight.read_channels),
+        Format("dag", dag.detects, dag.read),
+        Format("etcd", etcd.detects, etcd.read),
+        Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
+        Format("jepsen", histories.detects, histories.read),
+        Format("zipkin", of_json("traceId", "id", in_object=1), tracing.read_zipkin),
+        OWN,
+        Format("mpi", mpi.detects, mpi.read),
+        Format("nezha", tracing.detects_nezha, tracing.read_nezha),
+        Format("otlp", tracing.detects_otlp, tracing.read_otlp),
+        Format("parquet", parquet.detects, parquet.read),
+        Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
+        Format("shiviz", shiviz.detects, shiviz.read),
+        Format("tlc", tlc.detects, tlc.read),
         # Plain logs come behind all others, which know more of what they read.
         *(
-            _Format(name.__name__, json_logs.detects(marks), partial(json_logs.read, name))
+            Format(name.__name__, json_logs.detects(marks), partial(json_logs.read, name))
             for name, marks in (
                 (json_logs.journald, json_logs.is_journald),
                 (json_logs.docker, json_logs.is_docker),
@@ -119,15 +110,15 @@ def builtin() -> dict[str, Format]:
                 (json_logs.logging, json_logs.is_logging),
             )
         ),
-        _Format("cri", *text_logs.cri),
-        _Format("klog", *text_logs.klog),
-        _Format("syslog", *text_logs.syslog),
-        _Format("logfmt", *text_logs.logfmt),
-        _Format("dated", text_logs.detects_dated, text_logs.read_dated),
-        _Format("csv", text_logs.detects_csv, text_logs.read_csv),
-        _Format(log.PATTERN, lambda head, path: 0, log.read_pattern),
+        Format("cri", *text_logs.cri),
+        Format("klog", *text_logs.klog),
+        Format("syslog", *text_logs.syslog),
+        Format("logfmt", *text_logs.logfmt),
+        Format("dated", text_logs.detects_dated, text_logs.read_dated),
+        Format("csv", text_logs.detects_csv, text_logs.read_csv),
+        Format(log.PATTERN, lambda head, path: 0, log.read_pattern),
     )
-    return {form.NAME: cast(Format, form) for form in found}
+    return {form.NAME: form for form in found}
 
 
 def names() -> list[str]:
@@ -138,14 +129,14 @@ def names() -> list[str]:
 def format_of(name: str) -> Format:
     """The format `name`. Raises `TextError` when there is none, or when it cannot be loaded."""
     if name == jsonl.NAME:
-        return cast(Format, jsonl)
+        return OWN
     if name in builtin():
         return builtin()[name]
     plugin = _plugins().get(name)
     if plugin is None:
         raise TextError(f"no trace format {name!r}", hint=nearest(name, names(), "Formats"))
     try:
-        return cast(Format, plugin.load())
+        return plugin.load()  # type: ignore[no-any-return]
     except Exception as error:  # whatever the code of others raises
         raise TextError(f"the trace format {name!r} cannot be loaded: {error}") from error
 
@@ -161,12 +152,12 @@ def detect(head: str, path: str) -> Format:
     if not head.strip() and path.endswith(".parquet"):
         return builtin()["parquet"]
     if not head.strip() or jsonl.detects(head, path) == CERTAIN:
-        return cast(Format, jsonl)  # most logs are; the others need not be loaded
+        return OWN  # most logs are; the others need not be loaded
     found = [(form.detects(head, path), form) for form in builtin().values()]
     sure = any(claim == CERTAIN for claim, _ in found)  # then nobody else's is surer, or need be found
     for _, plugin in () if sure else sorted(_plugins().items()):
         try:
-            form = cast(Format, plugin.load())
+            form = plugin.load()
             found.append((form.detects(head, path), form))
         except Exception:  # a broken plugin must not stand in the way; `--format` tells why
             continue

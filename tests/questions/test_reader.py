@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
 from itertools import combinations
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm.errors import TextError
@@ -95,7 +98,11 @@ def test_find_takes_patterns_pairs_and_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["(a+)+$", "(a*)*", "(a|aa)+$", "(.*a){20}", "(a|b|ab)*c", ".*.*.*.*.*x", "(x+x+)+y"]
+    "text",
+    [
+        *("(a+)+$", "(a*)*", "(a|aa)+$", "(.*a){20}", "(a|b|ab)*c", ".*.*.*.*.*x", "(x+x+)+y"),
+        *("(a?){22}a{22}", r"\w*" * 10, r"\w{0,50}" * 10, "a?" * 22 + "a" * 22, "(a?a)*b", r"(a(\d*)?)*b"),
+    ],
 )
 def test_what_may_run_away_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="run away"):
@@ -103,12 +110,54 @@ def test_what_may_run_away_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [r"(\w+) did (\w+)", "a{3}b{2,4}", "(?:ab)+c", "x|y", r"^\[.*\] (?P<k>\S+)$", "(?>a+)+b"]
+    "text",
+    [
+        *(r"(\w+) did (\w+)", "a{3}b{2,4}", "(?:ab)+c", "x|y", r"^\[.*\] (?P<k>\S+)$", "(?>a+)+b"),
+        *(r"\d+:\d+:\d+\.\d+ \w+ \w+=\w+ .*", r"(\d{1,3}\.){3}\d{1,3}", r"(\w+=\w+;)+", "(ab?)*c"),
+    ],
 )
 def test_what_is_tame_is_taken_and_fast(text: str) -> None:
     begin = time.monotonic()
     re.compile(read_regex(text)).search("a" * 2000 + "b")
     assert time.monotonic() - begin < 1
+
+
+PIECES = (
+    "a",
+    "b",
+    " ",
+    r"\w",
+    ".",
+    "[ab]",
+    "[^a]",
+    r"\d",
+    "(?:)",
+    r"\b",
+    "(",
+    "(?:",
+    ")",
+    ")*",
+    ")+",
+    ")?",
+    "*",
+    "+",
+    "?",
+)
+
+
+@given(st.lists(st.sampled_from((*PIECES, "{2,5}", "{3}", "{0,20}", "|")), max_size=16).map("".join))
+@example(r"(?:[ab](?:1{0,20})??)*?\d")
+def test_what_is_taken_does_not_run_away(text: str) -> None:
+    try:
+        search = read_regex(text).search
+    except ValueError:
+        return
+    for repeated in ("a", "b", "ab", "a ", "1", "aab", "a1"):
+        begun = time.process_time()
+        signal.alarm(20)  # it would go on for years
+        search((repeated * 40)[:40] + "!")
+        signal.alarm(0)
+        assert time.process_time() - begun < 5
 
 
 WRONG = [

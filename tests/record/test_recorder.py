@@ -103,6 +103,38 @@ def test_a_child_goes_on_where_what_others_do_at_forks_comes_first(tmp_path: Pat
     assert known.online(a, b) is Relation.BEFORE
 
 
+THREADS = """
+import os, sys, threading
+
+threads = []
+
+def hook():
+    threads.append(threading.Thread(target=lambda: [recorder.event("c") for _ in range(50)]))
+    threads[0].start()
+
+os.register_at_fork(after_in_child=hook)
+from microcosm.record import Recorder
+
+with Recorder("p", sys.argv[1]) as recorder:
+    recorder.event("a")
+    child = os.fork()
+    if not child:
+        for _ in range(50):
+            recorder.event("b")
+        threads[0].join()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_thread_that_the_hook_of_another_starts_in_a_child_records_there(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    subprocess.run([sys.executable, "-c", THREADS, str(log)], timeout=60, check=True)
+    places = [(each["process"], each["seq"]) for each in lines(log)]
+    assert len(places) == len({*places}) == 101
+    assert {seq for _, seq in places[1:]} == {*range(1, 101)}
+
+
 def test_a_child_of_a_fork_is_another_process_that_begins_after_it(tmp_path: Path) -> None:
     log = tmp_path / "run.jsonl"
     with Recorder("alice", log, flush="exit") as alice:

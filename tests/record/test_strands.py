@@ -107,6 +107,36 @@ def test_a_gathering_and_what_is_over_or_whose_outcome_is_read_are_waited_for(tm
     assert [*found.values()] == ["<", "<", None, "<", None, "<", None]
 
 
+def test_what_is_shielded_is_waited_for_unless_its_shield_is_cancelled(tmp_path: Path) -> None:
+    async def work(recorder: Recorder) -> None:
+        await asyncio.shield(asyncio.create_task(say(recorder, "a")))
+        recorder.event("shielded")
+        both = asyncio.gather(say(recorder, "b"), say(recorder, "c", 0.01))
+        await asyncio.wait_for(asyncio.shield(asyncio.shield(both)), 5)
+        recorder.event("gathered")
+        over = asyncio.create_task(say(recorder, "over"))
+        await over
+        assert await asyncio.shield(over) == "over"
+        slow = asyncio.create_task(say(recorder, "slow", 0.05))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(slow), 0.01)
+        recorder.event("given up")
+        while not slow.done():
+            await asyncio.sleep(0.01)
+        recorder.event("slept")
+        with pytest.raises(RuntimeError):
+            await asyncio.shield(asyncio.create_task(faulty(recorder)))
+        recorder.event("caught")
+
+    async def faulty(recorder: Recorder) -> None:
+        await say(recorder, "fault")
+        raise RuntimeError
+
+    run(tmp_path / "log.jsonl", work)
+    pairs = ("a shielded", "b gathered", "c gathered", "slow slept", "fault caught")
+    assert [*verdicts(tmp_path / "log.jsonl", *pairs).values()] == ["<", "<", "<", None, "<"]
+
+
 def test_who_is_too_late_with_a_result_is_not_before_who_reads_it(tmp_path: Path) -> None:
     """Of two threads that answer one future the first is heard, also where the other tries, in any way."""
 

@@ -69,3 +69,21 @@ def test_a_name_that_no_file_can_have_is_told_of_where_it_is_written(name: str) 
     for write in (Microcosm().write, Microcosm().page):
         with pytest.raises(TextError, match="cannot be written"):
             write(name)
+
+
+@pytest.mark.parametrize("name", ["found.json", "found", "found.log"])
+@pytest.mark.parametrize(
+    ("text", "is_log"),
+    [
+        ('{"foo": 1, "bar": [2]}', True),
+        ("[1, 2]", True),
+        ('{"external": [], "foo": 1}', False),
+        ('{"internal": [1]}', False),
+    ],
+)
+def test_json_is_told_as_what_it_has_fields_of(name: str, text: str, is_log: bool, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(TextError) as caught:
+        Microcosm.read(path)
+    assert ("is in no trace format" in caught.value.message) is (is_log or name.endswith(".log"))

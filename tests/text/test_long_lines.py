@@ -25,7 +25,7 @@ MANY = [f"e{n}" for n in range(30_000)]
         ("send e = m p -> " + ", ".join([*MANY, "from", "x"]), "`from` is a keyword", "from"),
         ("clock e = p {" + ": 1, ".join(MANY) + ": 1; q: 1}", "expected `,` or `}`, not ';'", ";"),
         ("clock e = p {" + ": 1, ".join([*MANY, '""', *MANY]) + ": 1}", "cannot be empty", '""'),
-        ("clock e = p {" + ": 1, ".join([*MANY, "e0"]) + ": 1}", "two entries for 'e0'", "e0: 1}"),
+        ("clock e = p {" + ": 1, ".join([*MANY, "e0"]) + ": 1}", "clock for 'e0' is stated twice", "e0: 1}"),
         ("x" * 200_000, "ends too early: expected a relation", None),
         ("ab " * 100_000, "no relation", None),
         ('"' + "\\n" * 100_000, "the quoted text does not end", '"'),

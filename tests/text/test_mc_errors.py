@@ -28,12 +28,12 @@ from microcosm.text.statement_reader import by_words
         ("token t = a\ntoken t = b", 2, 7, "the token 't' is stated twice", None),
         ("token t = t, a, a", 1, 17, "'a' stands twice under the token 't'", None),
         ("token t = t, a, t", 1, 17, "'t' stands twice under the token 't'", None),
-        ("name a\nname b", 2, 6, "named twice", None),
-        ("clock e = p {p: -1}", 1, 17, "entries are not negative", None),
-        ("clock e = p {p: 1.5}", 1, 17, "entries are integers", None),
+        ("name a\nname b", 2, 6, "the name of the microcosm is stated twice", None),
+        ("clock e = p {p: -1}", 1, 17, "a clock counts events, from 0 on", None),
+        ("clock e = p {p: 1.5}", 1, 17, "a clock counts events, from 0 on", None),
         ("clock e = p {p: x}", 1, 17, "expected a number, not 'x'", None),
-        ("clock e = p {p: 1, q: 2, p: 3}", 1, 26, "two entries for 'p'", None),
-        ("clock e = p {a:b: 1, a:b: 1}", 1, 22, "two entries for 'a:b'", None),
+        ("clock e = p {p: 1, q: 2, p: 3}", 1, 26, "the entry of the clock for 'p' is stated twice", None),
+        ("clock e = p {a:b: 1, a:b: 1}", 1, 22, "the entry of the clock for 'a:b' is stated twice", None),
         ("clock e = p {p 1}", 1, 14, "expected a process", None),
         ("clock e = p {p: 1", 1, 18, "ends too early: expected `,` or `}`", None),
         ("clock e = p {send: 1}", 1, 14, "`send` is a keyword", '"send"'),
@@ -96,4 +96,5 @@ def test_a_keyword_is_a_name_only_in_quotes(text: str, keyword: str) -> None:
         read_givens(text.format(keyword))
     for name in (f'"{keyword}"', f"{keyword}1", f"1{keyword}", f"{keyword}-{keyword}"):
         assert read_givens(text.format(name)) != Givens()
-        assert by_words(text.format(name)) == short_cut(text.format(name))
+        by_itself = by_words(text.format(name))
+        assert short_cut(text.format(name)) == (None if text.startswith("token") else by_itself)

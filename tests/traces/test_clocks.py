@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import permutations
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -12,8 +10,8 @@ from hypothesis import strategies as st
 
 from microcosm.givens.clock import between
 from microcosm.givens.relation import Relation
-from microcosm.traces.clocks import Clocks, covers, ticked
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.clocks import Clocks, ticked
+from microcosm.traces.event import TraceEvent, covers
 from microcosm.traces.execution import executions
 from microcosm.traces.report import Report
 from tests.traces.runs import DROPPED, RUNS, Run, kept_of
@@ -69,29 +67,6 @@ def test_clocks_that_are_believed_agree(drawn: list[tuple[int, list[int]]]) -> N
             assert says(clocks, a, c) is Relation.BEFORE
             # Concurrency would contradict it, and so would the other order.
     assert_acyclic(clocks)
-
-
-@given(
-    RUNS,
-    DROPPED,
-    st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9), st.integers(-1, 2)), max_size=2),
-)
-def test_right_clocks_are_read_as_all_others(
-    run: Run, dropped: set[int], changed: list[tuple[int, int, int]]
-) -> None:
-    """Where a look at each clock tells that all are right, nothing else comes out than by comparing them."""
-    events = [run.events[at] for at in kept_of(run, dropped)]
-    for place, entry, more in changed if events else ():
-        at = place % len(events)
-        clock = dict(events[at].clock or {})
-        process = [*clock, "s"][entry % (len(clock) + 1)]
-        clock[process] = max(0, clock.get(process, 0) + more)
-        events[at] = replace(events[at], clock=clock)
-    if events:
-        fast, _, said = clocks_of(events)
-        with patch.object(Clocks, "_right", lambda *_: None):
-            careful, _, told = clocks_of(events)
-        assert (fast.covers, fast.times, said.findings) == (careful.covers, careful.times, told.findings)
 
 
 def assert_acyclic(clocks: Clocks) -> None:

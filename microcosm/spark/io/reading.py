@@ -378,7 +378,9 @@ class _Stated(LeftOut):
     def __init__(self, options: Options) -> None:
         super().__init__(Report(), options, remembers=False)
 
-    def place(self, process: str, trace: str | None, file: str, line: int) -> tuple[str, int]:
+    def place(
+        self, process: str, trace: str | None, file: str, line: int, own: object = None
+    ) -> tuple[str, int]:
         raise BadLine("`seq` is missing, which the first lines of the file have")
 
     def remember_all(self) -> None:

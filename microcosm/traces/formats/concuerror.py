@@ -31,14 +31,11 @@ NAME = "concuerror"
 _BEGIN = re.compile(r"(?:Erroneous i|I)nterleaving #?(\d+):?\s*")
 _STEP = re.compile(r"\s*(\d+): (.*)")
 _OF = re.compile(r"([^\s:]+): (.*)")
-_SEND = re.compile(
-    r"(?P<sent>.*) = (?P<to>\S+) ! (?P=sent)"
-    r"|.* = erlang:send\((?P<whom>\S+?), (?P<what>.*?)(?:, \[[\w,]*\])?\)"
-)
+_SENDS = re.compile(r"(?= = (\S+) ! )")
+_OPTIONS = re.compile(r", \[[\w,]*\]\Z")
 _REGISTERS = re.compile(r"true = erlang:register\((\S+), (\S+)\)")
 _REACHES = re.compile(r"Message \((.*)\) from (\S+) reaches (\S+)")
 _SIGNAL = re.compile(r"Exit signal ?(?:\((.*)\) )?from (\S+) reaches (\S+)")
-_CALLS_EXIT = re.compile(r".* = erlang:exit\((\S+), .*\)")
 _EXITS = re.compile(r"exits (?:normally|abnormally \((.*)\))")
 _RECEIVES = re.compile(r"receives message \((.*)\)")
 _SPAWNS = re.compile(r"(\S+) = erlang:spawn(?:_link|_monitor|_opt)?\(.*")
@@ -107,8 +104,8 @@ class _Interleaving:
                 after.setdefault(self.spawned.get(process, ""), "spawn")
             own = f"{process}:{self.steps.get(process, 0) + 1}"
             dying = self.dying.pop(process, None)
-            if send := _SEND.fullmatch(label):
-                whom, content = send["to"] or send["whom"], send["sent"] or send["what"]
+            if (send := _sent(label)) is not None:
+                whom, content = send
                 owner = self.registered.get(whom.strip("{").split(",")[0], whom)
                 kind, to = "send", (owner,)
                 message = self._name()
@@ -123,14 +120,16 @@ class _Interleaving:
                 self.registered[registers[1]] = registers[2]
             elif spawn := _SPAWNS.fullmatch(label):
                 self.spawned[spawn[1].strip("{}").split(",")[0]] = own
-            elif call := _CALLS_EXIT.fullmatch(label):
+            elif (call := _called("exit", label)) is not None:
                 if self.whole:
-                    self.signalled.setdefault((process, call[1]), own)
+                    self.signalled.setdefault((process, call[0]), own)
             elif exit_ := _EXITS.fullmatch(label):
                 if self.whole:
                     self.exited[process] = own
-                if dying is not None and self._dies(process, dying[0], exit_[1]):
-                    after.setdefault(dying[1], "exit signal")
+                if dying is not None and self.whole and process not in self.trapping:
+                    reason, arrival = dying  # the signal came last, and nothing was done since
+                    if exit_[1] == ("killed" if reason == "kill" else reason):
+                        after.setdefault(arrival, "exit signal")
             elif "process_flag(trap_exit" in label:
                 self.trapping.add(process)
         else:
@@ -159,12 +158,6 @@ class _Interleaving:
             self.arrived.setdefault((owner, content), deque()).append((message, arrival))
         return arrival
 
-    def _dies(self, process: str, reason: str, reported: str | None) -> bool:
-        """Whether a process exits because of the exit signal that came last, having done nothing since."""
-        if not self.whole or process in self.trapping:
-            return False
-        return reported == ("killed" if reason == "kill" else reason)
-
     def _take(self, waiting: dict[_Key, deque[tuple[str, str]]], key: _Key) -> tuple[str, str]:
         """The first of the messages that wait, and its event; a new message where there is none."""
         if waiting.get(key):
@@ -174,6 +167,31 @@ class _Interleaving:
     def _name(self) -> str:
         self.messages += 1
         return Counted(f"m{self.messages}")
+
+
+def _sent(step: str) -> tuple[str, str] | None:
+    """To whom a step sends, and what; None where it is no sending. Cost: linear.
+
+    >>> _sent("{a, 1} = P.1 ! {a, 1}"), _sent("1 = erlang:send(P.1, 1, [nosuspend])")
+    (('P.1', '{a, 1}'), ('P.1', '1'))
+    """
+    for found in _SENDS.finditer(step):
+        at, behind = found.start(), found.end(1) + len(" ! ")
+        if at == len(step) - behind and step.endswith(step[:at]):  # of one place only the lengths agree
+            return found[1], step[:at]
+    call = _called("send", step)
+    return None if call is None else (call[0], _OPTIONS.sub("", call[1]))
+
+
+def _called(function: str, step: str) -> tuple[str, str] | None:
+    """The first argument, and all others, of the call of a function that a step is. Cost: linear."""
+    at, begins = len(step), f" = erlang:{function}("
+    while step.endswith(")") and (at := step.rfind(begins, 0, at)) >= 0:
+        first = at + len(begins)
+        blank = step.find(" ", first)
+        if blank > first + 1 and step[blank - 1] == ",":
+            return step[first : blank - 1], step[blank + 1 : -1]
+    return None
 
 
 def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:

@@ -171,7 +171,7 @@ def detects_two_phase(head: str, path: str) -> int:
     """1 where each of the first lines has four words with commas, and some are no numbers."""
     lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
     fit = all(_MESSAGE.fullmatch(line) and not _NUMBERS.fullmatch(line) for line in lines)
-    return int(fit and any("tx_" in line for line in lines)) * 2
+    return 2 * (fit and any("tx_" in line for line in lines))
 
 
 def read_two_phase(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
@@ -257,18 +257,17 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
             found = _ON_CHANNEL.fullmatch(text)
             if found is None:
                 raise BadLine("not an event: `1,0 channel!message` or `1,0 channel?message` is expected")
-            clock, channel_name, sends, content = (
-                numbered_clock(found[1]),
-                found[2],
-                found[3] == "!",
-                found[4],
-            )
+            _, channel_name, sign, content, note = found.groups()
+            clock, sends = numbered_clock(found[1]), sign == "!"
             named = {names.get(entry, entry): value for entry, value in clock.items()} if names else clock
-            process = _acting(ends.get(channel_name), sends, names, clock, named, last)
+            process = ends.get(channel_name, ("", ""))[not sends]
+            if process not in named:
+                grown = _grown(clock, last, "the comments do not name the ends of the channel")
+                process = names.get(grown, grown)
         except BadLine as fault:
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
             continue
-        label = f"{channel_name}{'!' if sends else '?'}{content}"
+        label = f"{channel_name}{sign}{content}"
         fields = label, *clock.values()
         if not run.take(process, named[process], fields, ticks=True, file=file, line=number):
             continue
@@ -280,26 +279,10 @@ def read_channels(stream: Lines, file: str, report: Report, options: Options) ->
             report.add("ambiguous-content", detail, file=file, line=number)
         seq, kind = options.positions[run.trace, process].append(), "send" if sends else "receive"
         to = ends[channel_name][1:] if sends and channel_name in ends else ()
-        more = {"channel": channel_name, **({"note": found[5]} if found[5] else {})}
+        more = {"channel": channel_name, **({"note": note} if note else {})}
         yield event(
             process, seq, kind, message, to, named, label=label, trace=run.trace, line=number, attributes=more
         )
-
-
-def _acting(
-    ends: tuple[str, str] | None,
-    sends: bool,
-    names: dict[str, str],
-    clock: dict[str, int],
-    named: dict[str, int],
-    last: dict[str, int],
-) -> str:
-    """The process of an event: an end of its channel, or else the one whose entry has grown."""
-    process = None if ends is None else ends[0 if sends else 1]
-    if process is not None and process in named:
-        return process
-    grown = _grown(clock, last, "the comments do not name the ends of the channel")
-    return names.get(grown, grown)
 
 
 def _grown(clock: dict[str, int], before: dict[str, int], otherwise: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 
 from microcosm.errors import TraceError
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import TraceEvent, in_trace
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import units
@@ -70,16 +70,12 @@ def _transactions(stream: Lines, file: str, report: Report, options: Options) ->
     histories = options.shared(NAME, lambda: count(1))
     history, last = next(histories), -1
     for unit in units(stream, _KEYS, file, report):
-        if unit.place < 0:
-            message = "the place of a transaction is not known, which the others name it by"
-            report.add("bad-line", message, file=file, line=unit.line, lost=1)
-            continue
-        if unit.place <= last:
-            history = next(histories)
-        last = unit.place
         parents, agent = unit.value.get("parents"), unit.value.get("agent")
-        if type(parents) is not list or not all(type(parent) is int for parent in parents):
-            message = "not a transaction: `parents` must be a list of numbers"
+        if 0 <= unit.place <= last:
+            history = next(histories)
+        last = unit.place if unit.place >= 0 else last
+        if unit.place < 0 or type(parents) is not list or any(type(parent) is not int for parent in parents):
+            message = "not a transaction at a known place, with a list of numbers for `parents`"
             report.add("bad-line", message, file=file, line=unit.line, lost=1)
             continue
         attributes = {} if agent is None else {"agent": agent}
@@ -96,14 +92,13 @@ def _node(
     line: int,
     trace: str | None = None,
 ) -> TraceEvent:
-    name = node if trace is None else f"{trace}/{node}"
-    above = parents if trace is None else tuple(f"{trace}/{parent}" for parent in parents)
+    above = tuple(in_trace(trace, parent) for parent in parents)
     return TraceEvent(
         node,
         1,
         attributes=attributes,
         trace=trace,
-        name=name,
+        name=in_trace(trace, node),
         after=above,
         file=file,
         line=line,

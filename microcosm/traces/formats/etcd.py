@@ -25,13 +25,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import repeat
 from operator import itemgetter
 from sys import intern
 from typing import Any, NamedTuple
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.options import Options, Positions
+from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.spool import Contents, Spool
 from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, json_object, json_text, why_bad
@@ -112,9 +111,9 @@ class _Log:
         """The events of all lines."""
         self._tell_runs()
         counts = self._survey()
-        before = {of: self._positions(*of).top for of in self._nodes}
         contents: Contents[_Content] = Contents()
-        places = {of: self._positions(*of) for of in self._nodes}
+        places = {of: self._options.positions[self._trace(of[0]), of[1]] for of in self._nodes}
+        before = {of: taken.top for of, taken in places.items()}
         reported: set[tuple[int, str]] = set()
         for file, run, line in self._lines(None):
             message: str | None = None
@@ -157,11 +156,10 @@ class _Log:
         unsent: dict[tuple[int, object], tuple[str, str, int | None]] = {}
         for file, run, line in self._lines(self._report):
             of, key = (run, line.process), (run, line.content)
-            node = self._nodes.get(of)
-            if node is None:
-                node = self._nodes[of] = Node(line.process)
+            if of not in self._nodes:
+                self._nodes[of] = Node(line.process)
             seqs[of] += 1
-            odd = node.add(seqs[of], line.name, line.more)
+            odd = self._nodes[of].add(seqs[of], line.name, line.more)
             if line.kind == "send":
                 contents.sent(key)
             elif line.kind == "receive":
@@ -206,13 +204,13 @@ class _Log:
         times = set().union(*(file.times for file in self._files))
         for run in range(self._runs):
             parts = [
-                (file, number)
+                file.timed(number)
                 for file in self._files
                 for number, part in enumerate(file.parts)
                 if part.run == run
             ]
             now: dict[str, list[Line]] = {}
-            for file, line in merged(parts):
+            for _, file, line in merge(*parts, key=itemgetter(0)):
                 latest = now.get(line.process)
                 if latest is None or latest[0].time != line.time:
                     now[line.process] = [line]
@@ -238,20 +236,16 @@ class _Log:
         last = 0 if node is None else node.before(line.more["msg"])
         return (f"{sender}:{before[run, sender] + last}",) if last else ()
 
-    def _positions(self, run: int, process: str) -> Positions:
-        return self._options.positions[self._trace(run), process]
-
     def _trace(self, run: int) -> str | None:
         return f"run {run + 1}" if self._runs > 1 else None
 
 
 def _event(record: dict[str, object]) -> tuple[str, str, dict[str, object]]:
     """The name, the process and the fields of an event. Raises `BadLine`."""
-    event = record.get("event")
-    if record.get("tag") != "trace":
-        raise _OfOthers('not an event: `"tag": "trace"` and an object `event` are expected')
-    if type(event) is not dict:
-        raise BadLine('not an event: `"tag": "trace"` and an object `event` are expected')
+    event, is_other = record.get("event"), record.get("tag") != "trace"
+    if is_other or type(event) is not dict:
+        fault = _OfOthers if is_other else BadLine
+        raise fault('not an event: `"tag": "trace"` and an object `event` are expected')
     name, process = event.get("name"), event.get("nid")
     if type(name) is not str or type(process) is not str or not name or not process:
         raise BadLine("not an event: `name` and `nid` are expected")
@@ -446,24 +440,11 @@ class File:
         self._nodes[line.process] = (time, term)
         self.spool.add(line)
 
-    def lines(self, number: int) -> Iterator[Line]:
-        """The lines of a part."""
-        stop = self.parts[number + 1].start if number + 1 < len(self.parts) else len(self.spool)
-        return map(Line._make, self.spool.read(self.parts[number].start, stop))
-
     def timed(self, number: int) -> Iterator[tuple[float, str, Line]]:
         """The lines of a part, each with its time and file; one that has none with the time before it."""
+        stop = self.parts[number + 1].start if number + 1 < len(self.parts) else len(self.spool)
         latest = float("-inf")
-        for line in self.lines(number):
+        for line in map(Line._make, self.spool.read(self.parts[number].start, stop)):
             if line.time is not None and line.time > latest:
                 latest = line.time
             yield latest, self.name, line
-
-
-def merged(parts: list[tuple[File, int]]) -> Iterator[tuple[str, Line]]:
-    """The lines of some parts in the order of time, with their files."""
-    if len(parts) == 1:
-        file, number = parts[0]
-        return zip(repeat(file.name), file.lines(number))
-    timed = (file.timed(number) for file, number in parts)
-    return ((name, line) for _, name, line in merge(*timed, key=itemgetter(0)))

@@ -75,10 +75,9 @@ def detects(head: str, path: str) -> int:
     for line in head.split("\n")[:_LOOKED_AT]:
         if ":process" in line and ":type" in line:
             try:
-                _operation(value_at(line, _passed(line, 0))[0], line, 1)
-            except BadLine:
+                return 2 * bool(_operation(value_at(line, _passed(line, 0))[0], line, 1))
+            except (BadLine, RecursionError):
                 continue
-            return 2
         if _LOGGED.fullmatch(line):
             return 2
     return 0
@@ -124,7 +123,8 @@ class _Reader:
     def _operations(self, text: str, line: int) -> Iterator[_Line]:
         """What a line says, which may be the whole history; what is no operation is reported."""
         if logged := _LOGGED.fullmatch(text):
-            yield _of_log(logged, text, line)
+            process, type_, what, value = logged.groups()
+            yield _Line(process.lstrip(":"), type_, what, value, None, None, {}, text, line)
             return
         at = 0
         while (at := _passed(text, at)) < len(text):
@@ -134,11 +134,12 @@ class _Reader:
                 if type(value) is dict:
                     at = end  # what is behind something else is part of it
                 yield _operation(value, text[begun:at], line)
-            except BadLine as fault:
+            except (BadLine, RecursionError) as fault:
                 left = text[begun:at]
                 lost = left.count(":type") or int("jepsen.util" in left)
                 kind = "bad-line" if lost else "unparsed-text"
-                self._report.add(kind, str(fault), file=self._file, line=line, lost=lost, lines=1)
+                detail = str(fault) if isinstance(fault, BadLine) else "nested too deeply"
+                self._report.add(kind, detail, file=self._file, line=line, lost=lost, lines=1)
 
     def _step(self, line: _Line) -> Iterator[TraceEvent]:
         now = self._now
@@ -168,8 +169,9 @@ class _Reader:
         if ended is not None and crashes:
             self._now.crashed.add(process)
         lives = self._now.lives.get(process, 1)
-        process = process if lives == 1 else f"{process} ({lives})"
-        process, seq = self._left_out.place(process, self._trace, self._file, line.line)
+        own = (process, lives) if lives > 1 else None
+        called = f"{process} ({lives})" if own else process
+        process, seq = self._left_out.place(called, self._trace, self._file, line.line, own)
         self._options.positions[self._trace, process].add(seq)
         value = ended.value if ended is not None and ended.type == "ok" else line.value
         more: dict[str, object] = {**line.more}
@@ -248,20 +250,8 @@ def _passed(text: str, at: int) -> int:
     return at if found is None else found.end()
 
 
-def _of_log(found: re.Match[str], text: str, line: int) -> _Line:
-    process, type_, what, value = found.groups()
-    return _Line(process.lstrip(":"), type_, what, value, None, None, {}, text, line)
-
-
-def _operation(value: object, text: str, line: int) -> _Line:
-    """The operation that a value of EDN is. Raises `BadLine`."""
-    try:
-        return _of_map(value, text, line)
-    except RecursionError:
-        raise BadLine("nested too deeply") from None
-
-
-def _of_map(record: object, text: str, line: int) -> _Line:
+def _operation(record: object, text: str, line: int) -> _Line:
+    """The operation that a value of EDN is. Raises `BadLine`, and `RecursionError`."""
     if type(record) is not dict:
         raise BadLine("not an operation: a map with `:process`, `:type` and `:f` or `:value` is expected")
     process, type_, what = record.pop(":process", None), record.pop(":type", None), record.pop(":f", None)
@@ -411,8 +401,8 @@ def read_porcupine(stream: Lines, file: str, report: Report, options: Options) -
             detail = f"client {client} does two things at once: nothing orders what it does"
             report.add("clock-inversion", detail, file=file, line=at_once[3])
         for number, (call, back, value, line) in enumerate(operations, 1):
-            name = client if at_once is None else f"{client}.{number}"
-            process, seq = left_out.place(name, None, file, line)
+            name, whose = (client, None) if at_once is None else (f"{client}.{number}", (client, number))
+            process, seq = left_out.place(name, None, file, line, whose)
             options.positions[None, process].add(seq)
             detail = " → ".join(
                 json_text(value[end]) for end in ("Input", "Output") if value.get(end) is not None

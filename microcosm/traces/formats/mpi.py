@@ -183,8 +183,7 @@ class _Rank:
 class Ranks:
     """The ranks on their way through the lines. Memory: requests under way, and collective operations.
 
-    `runs` counts the runs: a rank that says `init` again is in the next one. `odd` is the first fault
-    that shows in a line, and the line.
+    A rank that says `init` again is in the next run. `odd` is the first fault that shows in a line, with it.
     """
 
     def __init__(self) -> None:
@@ -198,12 +197,9 @@ class Ranks:
         self._run: Counter[str] = Counter()
 
     @property
-    def runs(self) -> int:
-        return 1 + max(self._run.values(), default=0)
-
-    def places(self) -> Iterator[tuple[int, str]]:
-        """The runs of all ranks."""
-        return iter(self._ranks)
+    def places(self) -> list[tuple[int, str]]:
+        """All runs of all ranks."""
+        return [*self._ranks]
 
     def step(self, line: Line) -> Step:
         """What the next line is; those of each rank in its order."""
@@ -230,10 +226,8 @@ class Ranks:
         for (run, name), rank in self._ranks.items():
             collectives = self.collectives[run]
             if rank.collectives < len(collectives) and self.disagreed is None:
-                detail = (
-                    f"{name} does {rank.collectives} collective operations where others do {len(collectives)}"
-                )
-                self.disagreed = detail, rank.first
+                done = f"{name} does {rank.collectives} collective operations"
+                self.disagreed = f"{done} where others do {len(collectives)}", rank.first
         if self.disagreed is not None:
             yield self.disagreed
         taking = {(channel.run, channel.destination) for channel in self.requested if channel.is_open}
@@ -248,13 +242,12 @@ class Ranks:
                 yield what, source.first
             elif sent > wanted and destination is not None and destination.last == "finalize":
                 yield what, destination.first
-        ranks = list(self._ranks.values())
-        for say, having in (
-            ("begin with init", [rank.first.operation == "init" for rank in ranks]),
-            ("end with finalize", [rank.last == "finalize" for rank in ranks]),
-        ):
+        ranks = [*self._ranks.values()]
+        begun = [rank.first.operation == "init" for rank in ranks]
+        for having in (begun, [rank.last == "finalize" for rank in ranks]):
             if any(having) and not all(having):
-                yield f"some ranks {say} and some do not", ranks[having.index(False)].first
+                what = "begin with init" if having is begun else "end with finalize"
+                yield f"some ranks {what} and some do not", ranks[having.index(False)].first
 
     def _exchanged(self, line: Line, rank: _Rank) -> tuple[str, Message | None, tuple[Message, ...]]:
         """The kind and the message of an event; the messages that have arrived by it."""
@@ -387,15 +380,14 @@ class _Program:
         if self._ranks.disagreed is not None:
             detail, line = self._ranks.disagreed
             self._report.add("collective-mismatch", detail, file=line.file, line=line.number)
-        several = self._ranks.runs > 1
-        before = {
-            (run, rank): self._options.positions[_trace(run, several), rank].top
-            for run, rank in self._ranks.places()
-        }
+        several = any(run for run, _ in self._ranks.places)
+        traces = {run: f"run {run + 1}" if several else None for run, _ in self._ranks.places}
+        taken = {of: self._options.positions[traces[of[0]], of[1]] for of in self._ranks.places}
+        before = {of: positions.top for of, positions in taken.items()}
         for step in self._steps():
-            line, trace = step.line, _trace(step.run, several)
-            position = before[step.run, line.rank] + step.position
-            self._options.positions[trace, line.rank].add(position)
+            line, of = step.line, (step.run, step.line.rank)
+            position = before[of] + step.position
+            taken[of].add(position)
             after: dict[str, str] = {}
             if step.follows is not None or step.received:
                 for rank, at, link in self._after(step):
@@ -408,7 +400,7 @@ class _Program:
                 None if message is None else Counted(message),
                 (step.message.channel.destination,) if step.message and step.kind == "send" else (),
                 label=" ".join((line.operation, *line.words)),
-                trace=trace,
+                trace=traces[step.run],
                 after=tuple(after),
                 links=tuple(after.values()),
                 file=line.file,
@@ -424,9 +416,7 @@ class _Program:
 
     def _positions(self, messages: set[Message]) -> dict[Message, int]:
         """Where these messages are sent, as far as they are."""
-        if not messages:
-            return {}
-        sends = (step for step in self._steps() if step.kind == "send")
+        sends = (step for step in self._steps() if step.kind == "send") if messages else ()
         return {step.message: step.position for step in sends if step.message in messages}
 
     def _after(self, step: Step) -> Iterator[tuple[str, int, str]]:
@@ -456,7 +446,3 @@ class _Program:
             self._report.add("log-hole", self._sign[0], file=self._sign[1], line=self._sign[2])
         self._counting = self._sign is not None
         return self._sign is None
-
-
-def _trace(run: int, several: bool) -> str | None:
-    return f"run {run + 1}" if several else None

@@ -288,8 +288,6 @@ class _Log:
         self._highest: dict[tuple[str | None, str], int] = {}
         self._records = 0
         self._between = Unread(file, report)
-        self._clocks = False
-        """Whether a line that belongs to no record holds a clock."""
 
     def events(self, items: Iterable[Item]) -> Iterator[TraceEvent]:
         for item in items:
@@ -308,7 +306,11 @@ class _Log:
                 self._add(item.kind, item.message, item.line, lost=1, lines=item.lines)
         self._between.end()
         if not self._records and self._between.first is not None:
-            raise self._nothing()
+            what = "there is no" if self._options.pattern is None else "the pattern matches no"
+            hint = f"Describe a record with --pattern, for example --pattern '{EXAMPLE}'"
+            raise TraceError(
+                f"{what} record in the whole text", file=self._file, line=self._between.first, hint=hint
+            )
 
     def _event(self, record: Record) -> TraceEvent:
         host, trace = record.host, self._trace
@@ -320,7 +322,7 @@ class _Log:
             self._highest[trace, host] = own
         if record.bare:
             self._add("no-text", f"{host}: an event without a text", record.line)
-        seq = self._options.positions[trace, host].add_or_append(own)
+        seq = self._options.positions[trace, host].append(own)
         return TraceEvent(
             host,
             seq,
@@ -336,7 +338,6 @@ class _Log:
     def _left(self, item: Left) -> None:
         if not item.text or item.text.isspace():
             return
-        self._clocks = self._clocks or has_clock(item.text)
         if damaged_clock_line(item.text):
             self._between.end()
             self._records += 1
@@ -346,12 +347,3 @@ class _Log:
 
     def _add(self, kind: str, message: str, line: int, lost: int = 0, lines: int = 0) -> None:
         self._report.add(kind, message, file=self._file, line=line, lost=lost, lines=lines)
-
-    def _nothing(self) -> TraceError:
-        message = "no record in the whole text"
-        if self._options.pattern is not None:
-            message = "the pattern matches no record in the whole text"
-        elif self._clocks:
-            message += ", though it holds clocks"
-        hint = f"Describe a record with --pattern, for example --pattern '{EXAMPLE}'"
-        return TraceError(message, file=self._file, line=self._between.first, hint=hint)

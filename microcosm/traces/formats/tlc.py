@@ -117,7 +117,7 @@ def _json_lines(stream: Lines, file: str, report: Report, options: Options) -> I
             continue
         begun = True
         options.begun = options.begun or 1
-        event.seq = options.positions[sent.trace, event.process].add_or_append(event.own)
+        event.seq = options.positions[sent.trace, event.process].append(event.own)
         sent.add(event, sender, content)
 
 
@@ -184,6 +184,6 @@ def _states(stream: Lines, file: str, report: Report, options: Options) -> Itera
             event = TraceEvent(
                 host, 1, clock=clock, label=label, trace=run.trace, file=file, line=first, numbered=True
             )
-            event.seq = options.positions[run.trace, host].add_or_append(event.own)
+            event.seq = options.positions[run.trace, host].append(event.own)
             yield event
             host = ""

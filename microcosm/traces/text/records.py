@@ -15,7 +15,7 @@ import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, starmap
 
 from microcosm.errors import TextError
 from microcosm.traces.event import NOTHING, as_clock, writable
@@ -254,15 +254,12 @@ def matched(
 ) -> Iterator[Item]:
     """What the lines are by a record pattern. Cost: that of the expression, tried once a line."""
     windows = _Windows(pattern, record)
-    for number, text in lines:
-        boundary = delimiter.at(number, text)
-        if boundary is not None:
+    for line in lines:
+        if (boundary := delimiter.at(*line)) is not None:
             yield from windows.through(final=True)
             yield boundary
-        else:
-            windows.append(number, text)
-            if windows.full:
-                yield from windows.through(final=False)
+        elif windows.fill(line):
+            yield from windows.through(final=False)
     yield from windows.through(final=True)
 
 
@@ -274,39 +271,34 @@ class _Windows:
         self._record = record
         self._anchored: bool | None = None
         """Whether records begin lines; known with the first record."""
-        self._numbers: list[int] = []
-        self._texts: list[str] = []
+        self._lines: list[tuple[int, str]] = []
         self._size = 0
 
-    @property
-    def full(self) -> bool:
-        count = len(self._texts)
+    def fill(self, line: tuple[int, str]) -> bool:
+        """Put a line behind the others; whether there are enough."""
+        self._lines.append(line)
+        self._size += len(line[1]) + 1
+        count = len(self._lines)
         return count >= _WINDOW or (self._size > _WINDOW_CHARACTERS and count >= _FEWEST)
-
-    def append(self, number: int, text: str) -> None:
-        self._numbers.append(number)
-        self._texts.append(text)
-        self._size += len(text) + 1
 
     def through(self, final: bool) -> Iterator[Item]:
         """What the lines at hand are, but for the last `SPAN` ones when more may come."""
-        count = len(self._texts)
+        lines, count = self._lines, len(self._lines)
         limit = count if final else max(count - SPAN, count // 2)
-        text = "\n".join(self._texts) + "\n"
-        starts = list(accumulate((len(line) + 1 for line in self._texts), initial=0))
+        text = "".join([f"{line}\n" for _, line in lines])
+        starts = list(accumulate((len(line) + 1 for _, line in lines), initial=0))
         at = offset = 0
         while offset < starts[limit]:
             found = self._next(text, starts, at, offset, limit)
             if found is None:
                 break
             first = bisect_right(starts, found.start()) - 1
-            yield from self._left(at, first)
+            yield from starmap(Left, lines[at:first])
             at, offset = bisect_left(starts, found.end()), found.end()
-            yield self._record(found, self._numbers[first], at - first)
-        yield from self._left(at, limit)
-        at = max(at, limit)
-        del self._numbers[:at], self._texts[:at]
-        self._size = sum(map(len, self._texts)) + len(self._texts)
+            yield self._record(found, lines[first][0], at - first)
+        yield from starmap(Left, lines[at:limit])
+        del lines[: max(at, limit)]
+        self._size = sum(len(line) + 1 for _, line in lines)
 
     def _next(self, text: str, starts: list[int], at: int, offset: int, limit: int) -> re.Match[str] | None:
         """The first record that begins at line `at` (or, in a line, at `offset`) or later, before `limit`."""
@@ -324,9 +316,6 @@ class _Windows:
             return None
         self._anchored = False
         return found
-
-    def _left(self, start: int, end: int) -> Iterator[Item]:
-        yield from map(Left, self._numbers[start:end], self._texts[start:end])
 
 
 def _as_python(pattern: str) -> tuple[str, list[int]]:

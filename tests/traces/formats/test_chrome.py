@@ -240,3 +240,14 @@ def test_a_bind_id_that_two_slices_send_is_matched_with_none() -> None:
     events, report = read_text(json.dumps(records), "chrome")
     assert {e.kind for e in events} == {"internal"}
     assert set(report.counts) == {"ambiguous-content"}
+
+
+def test_a_name_that_is_made_for_a_flow_of_another_file_is_no_other_flow(tmp_path: Path) -> None:
+    for file, identity in (("a.json", "7 (b.json)"), ("b.json", "7")):
+        ends = [
+            {"name": "n", "ph": part, "ts": at, "pid": 1, "tid": at, "id": identity}
+            for at, part in enumerate("sf")
+        ]
+        (tmp_path / file).write_text(json.dumps(ends), encoding="utf-8")
+    events = [*formats.read([tmp_path / "a.json", tmp_path / "b.json"])]
+    assert len({event.message for event in events}) == 2

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
+from microcosm.traces.formats import concuerror
 from tests.traces.logs import read_text, told
 
 REPORT = """\
@@ -184,3 +191,37 @@ def test_interleavings_of_one_name_are_told_apart(tmp_path: Path) -> None:
     split = list(formats.read([tmp_path / "c", tmp_path / "d"], format="concuerror"))
     assert len(split) == 7
     assert [event.trace for event in split[:3]] == ["Interleaving 1"] * 2 + ["Interleaving"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        " = erlang:send(a, ",
+        " = p ! x",
+        " = erlang:exit(a, ",
+        ", [a",
+        ") from a reaches ",
+        " = = ! ",
+        "x(, [a])",
+    ],
+)
+@pytest.mark.parametrize("end", ["", ")", " ! x"])
+def test_a_long_step_is_read_in_linear_time(piece: str, end: str) -> None:
+    step = f"P: x{piece * (150_000 // len(piece))}{end}"
+    begun = process_time()
+    events, _ = read_text(f"Concuerror\nEvent trace:\n   1: {step}\n", "concuerror")
+    assert process_time() - begun < 2
+    assert len(events) == 1
+
+
+@given(st.lists(st.sampled_from([" = ", " ! ", "a", "b ", "erlang:send(", ", ", ")", ", [a,b]", "=", "!"])))
+def test_a_sending_is_told_as_its_form_says(pieces: list[str]) -> None:
+    step = "".join(pieces)
+    form = re.fullmatch(
+        r"(?P<sent>.*) = (?P<to>\S+) ! (?P=sent)"
+        r"|.* = erlang:send\((?P<whom>\S+?), (?P<what>.*?)(?:, \[[\w,]*\])?\)",
+        step,
+    )
+    assert concuerror._sent(step) == (
+        (form["to"] or form["whom"], form["sent"] if form["to"] else form["what"]) if form else None
+    )

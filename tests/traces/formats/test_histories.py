@@ -236,3 +236,21 @@ def test_operations_that_share_a_line_are_all_read(layout: str) -> None:
     ]
     assert report.counts == {"bad-line": 1}
     assert report.lost == 1
+
+
+def test_a_name_that_is_made_for_another_life_is_no_other_client() -> None:
+    def line(process: str, type_: str) -> str:
+        return f'{{:process "{process}", :type :{type_}, :f :write, :value "{process}"}}\n'
+
+    lives = [line("p", "invoke"), line("p", "info"), line("p", "invoke"), line("p", "ok")]
+    other = [line("p (2)", "invoke"), line("p (2)", "ok")]
+    for lines in (lives + other, other + lives):
+        events, _ = read_text("".join(lines), "jepsen")
+        assert len({event.process for event in events}) == 3
+
+
+def test_a_name_that_is_made_for_one_of_several_operations_at_once_is_no_other_client() -> None:
+    operations = [("p", 1, 9), ("p", 2, 8), ("p.1", 20, 30), ("p.2", 40, 50)]
+    text = json.dumps([{"ClientId": who, "Call": call, "Return": back} for who, call, back in operations])
+    events, _ = read_text(text, "porcupine")
+    assert len({event.process for event in events}) == 4

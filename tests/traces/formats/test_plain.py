@@ -529,22 +529,40 @@ def test_nothing_orders_two_files(tmp_path: Path) -> None:
     assert report.counts == {"scattered-process": 1}
 
 
+NAMES = ["p", "p (b.log)", "p (a.log)", "p (b.log) (b.log)", "p (c.log)"]
+ORDERS = [
+    {"a.log": ["p (b.log)", "p"], "b.log": ["p"], "c.log": ["p (b.log)", "p (b.log)"]},
+    {"a.log": ["p"], "b.log": ["p", "p (b.log)"]},
+    *(
+        {
+            f"{name}.log": Random(seed).choices(NAMES, k=6)
+            for name, seed in (("a", at), ("b", -at), ("c", at + 99))
+        }
+        for at in range(20)
+    ),
+]
+
+
 @pytest.mark.parametrize("seq", ["", r"(?<seq>\d+) "])
+@pytest.mark.parametrize("lines", ORDERS)
 def test_a_name_that_is_made_for_what_a_process_does_elsewhere_is_no_other_process(
-    tmp_path: Path, seq: str
+    lines: dict[str, list[str]], seq: str, tmp_path: Path
 ) -> None:
-    lines = {"a.log": ["p (b.log)", "p"], "b.log": ["p"], "c.log": ["p (b.log)", "p (b.log)"]}
     for name, processes in lines.items():
-        number = "1 " * bool(seq)
-        text = "".join(f"{number}{process}: {at}\n" for at, process in enumerate(processes))
+        numbers = [
+            f"{processes[:at].count(process) + 1} " * bool(seq) for at, process in enumerate(processes)
+        ]
+        text = "".join(
+            f"{number}{process}: {process}\n" for number, process in zip(numbers, processes, strict=True)
+        )
         (tmp_path / name).write_text(text, encoding="utf-8")
     pattern = f"{seq}(?<host>[^:]+): (?<event>.*)"
     events = list(formats.read([tmp_path / name for name in lines], pattern=pattern))
-    files: dict[str, set[str]] = {}
+    assert len(events) == sum(map(len, lines.values()))
+    stated: dict[str, set[tuple[str, str | None]]] = {}
     for event in events:
-        files.setdefault(event.process, set()).add(event.file)
-    assert len(files) == 4
-    assert all(len(each) == 1 for each in files.values())
+        stated.setdefault(event.process, set()).add((event.file, event.label))
+    assert all(len(each) == 1 for each in stated.values())
 
 
 def test_a_line_that_is_none_is_told(tmp_path: Path) -> None:

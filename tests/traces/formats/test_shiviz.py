@@ -225,7 +225,7 @@ def test_a_text_without_a_record_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(TraceError) as caught:
         read_text(text, "shiviz")
     assert str(caught.value).splitlines() == [
-        "<test>:1: no record in the whole text, though it holds clocks",
+        "<test>:1: there is no record in the whole text",
         f"Describe a record with --pattern, for example --pattern '{shiviz.EXAMPLE}'",
     ]
     assert len(read_text(text, "shiviz", "at (?<host>.*) with (?<clock>{.*}) (?<event>.*)")[0]) == 2

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import permutations
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -191,6 +195,62 @@ def test_spans_that_jaeger_keeps_in_elasticsearch_say_what_its_interface_shows()
         events, report = read_text(text, "jaeger")
         assert events == shown
         assert report.counts == ({"bad-line": lost} if lost else {})
+
+
+def in_protobuf(span: dict[str, Any]) -> dict[str, Any]:
+    """What protobuf's JSON has of a span with hexadecimal ids that the interface shows in microseconds."""
+
+    def ids(of: dict[str, Any]) -> dict[str, str]:
+        return {f"{one}Id": b64encode(bytes.fromhex(of[f"{one}ID"])).decode() for one in ("trace", "span")}
+
+    second, fraction = divmod(span["startTime"], 10**6)
+    kinds = {"CHILD_OF": {}, "FOLLOWS_FROM": {"refType": "FOLLOWS_FROM"}}
+    named = {str: "vStr", bool: "vBool", int: "vInt64"}
+    return {
+        **ids(span),
+        "operationName": span["operationName"],
+        "references": [{**ids(one), **kinds[one["refType"]]} for one in span["references"]],
+        "startTime": f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:06}123Z",
+        "duration": f"{span['duration'] * 1000}ns",
+        "tags": [{"key": one["key"], named[type(one["value"])]: one["value"]} for one in span["tags"]],
+        "processId": span["processID"],
+        "process": {"serviceName": "shop"},
+    }
+
+
+def test_spans_in_the_json_of_jaegers_protobuf_say_what_its_interface_shows() -> None:
+    trace = "0" * 31 + "1"
+
+    def span(
+        number: int, *references: dict[str, Any], tags: tuple[tuple[str, object], ...] = ()
+    ) -> dict[str, Any]:
+        own = {"traceID": trace, "spanID": f"{number:016x}", "operationName": "buy", "processID": "p1"}
+        times = {"startTime": 10**15 + number, "duration": 7}
+        listed = [{"key": key, "value": value} for key, value in tags]
+        return {**own, **times, "references": [*references], "tags": listed}
+
+    first = span(1, tags=(("span.kind", "server"), ("n", 3), ("error", True)))
+    child = {"refType": "CHILD_OF", "traceID": trace, "spanID": first["spanID"]}
+    spans = [first, span(2, child), span(3, {**child, "refType": "FOLLOWS_FROM"})]
+    processes = {"p1": {"serviceName": "shop"}}
+    shown = read_text(
+        json.dumps({"data": [{"traceID": trace, "spans": spans, "processes": processes}]}), "jaeger"
+    )[0]
+    kept = [*map(in_protobuf, spans)]
+    apart = [{name: value for name, value in one.items() if name != "process"} for one in kept]
+    listed = {"spans": apart, "processMap": [{"processId": "p1", "process": {"serviceName": "shop"}}]}
+    for text in (
+        "".join(f"{json.dumps(one)}\n" for one in kept),
+        json.dumps(listed),
+        json.dumps({"spans": kept}, indent=1),
+    ):
+        assert formats.detect(text, "x.json").NAME == "jaeger"
+        events, report = read_text(text, "jaeger")
+        assert not report.counts
+        times = [event.attributes["time"] for event in events]
+        assert times == [event.attributes["time"] * 1000 + 123 for event in shown]
+        for event, other in zip(events, shown, strict=True):
+            assert replace(event, attributes={**event.attributes, "time": other.attributes["time"]}) == other
 
 
 TEMPO = {"batches": OTLP["resourceSpans"]}

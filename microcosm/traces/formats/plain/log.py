@@ -376,18 +376,9 @@ def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:
     if seq and not (seq.isascii() and seq.isdigit() and len(seq) < 19 and 1 <= int(seq) <= LARGEST):
         raise BadLine(f"`seq` must be a whole number from 1, not {seq[:40]}")
     receivers = tuple(dict.fromkeys(re.split(r"[\s,;]+", to))) if to else ()
-    kind = KIND_WORDS[kind.lower()] if kind else ""
-    position = int(seq) if seq else None
-    return PlainLine(
-        process.strip(),
-        label.strip(),
-        time,
-        groups or NOTHING,
-        kind,
-        message,
-        receivers,
-        position,
-    )
+    kind, position = KIND_WORDS[kind.lower()] if kind else "", int(seq) if seq else None
+    more = groups or NOTHING
+    return PlainLine(process.strip(), label.strip(), time, more, kind, message, receivers, position)
 
 
 def with_message(line: PlainLine, more: dict[str, object]) -> PlainLine:

@@ -166,8 +166,15 @@ class Tracks:
             marks.sort(key=lambda mark: (mark.time, mark.rank))
             name = self._called(track)
             for mark in marks:
-                mark.process, mark.seq = self._left_out.place(name, None, track[0], mark.line)
-        messages = {flow: self._message(flow, ends) for flow, ends in self._flows.items()}
+                mark.process, mark.seq = self._left_out.place(name, None, track[0], mark.line, track)
+        messages: dict[Flow, str | None] = {}
+        taken: set[str | None] = {None}
+        for flow, ends in self._flows.items():
+            message = self._message(flow, ends)
+            while message is not None and message in taken:  # where a file has what was made for another
+                message += " (2)"
+            messages[flow] = message
+            taken.add(message)
         for marks, _ in self._tracks.values():
             for mark in marks:
                 message = messages[mark.flow] if mark.flow is not None else None

@@ -143,7 +143,8 @@ class Spans:
             if half.reports > 1:
                 half.gathered = [*(half.gathered or ()), span]
                 if len(half.gathered) > 1:
-                    self._report_part(span)
+                    part, file = f"the span {span.id} is reported in parts", span.file
+                    self._report.add("partial-span", part, file=file, line=span.line, lost=2, fatal=False)
                 if len(half.gathered) < half.reports:
                     continue
                 span = _joined(half.gathered)
@@ -173,10 +174,6 @@ class Spans:
             name = called(half.service, half.label)
             counts[name] = counts.get(name, 0) + 1
             half.name = f"{name}#{counts[name]}{copied}"
-
-    def _report_part(self, span: Span) -> None:
-        message = f"the span {span.id} is reported in parts"
-        self._report.add("partial-span", message, file=span.file, line=span.line, lost=2, fatal=False)
 
     def _events(self, span: Span, half: _Half) -> Iterator[TraceEvent]:
         client = _client(self._halves[span.trace, span.id]) if half.server else None

@@ -11,8 +11,9 @@ Lines of the Collector that hold log records or metrics are told of and left out
 `console`: what OpenTelemetry's `ConsoleSpanExporter` prints in Python, an object a span.
 
 `jaeger`: the JSON of its user interface, `{"data": [{"traceID": …, "spans": […], "processes": {…}}]}`, or the
-spans alone that it keeps in Elasticsearch, as `_source` of what that answers (`hits`) or dumps. The first
-reference CHILD_OF of a span within its trace names its parent; all others are links.
+spans alone that it keeps in Elasticsearch, as `_source` of what that answers (`hits`) or dumps; or protobuf's
+JSON, with `traceId` in base64, dates, and units of lengths. The first reference CHILD_OF of a span within
+its trace names its parent; all others are links.
 
 `zipkin`: its JSON: arrays of spans, arrays of such, or a span a line. The two sides of a call may share the
 id of a span: the server's half is marked `shared` and comes after the client's. In version 1, where sides are
@@ -28,10 +29,12 @@ What spans prove stands in `microcosm.traces.formats.spans.span`.
 from __future__ import annotations
 
 import csv
+import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 from string import hexdigits
 from sys import intern
 
@@ -228,61 +231,96 @@ def _hexadecimal(context: object) -> tuple[str, str] | None:
 def _moment(value: object) -> int | None:
     """A date and time as nanoseconds since 1970.
 
-    >>> _moment("1970-01-01T00:00:01.5Z"), _moment("1970-01-01T02:00:01.5+02:00")
-    (1500000000, 1500000000)
+    >>> _moment("1970-01-01T00:00:01.5Z"), _moment("1970-01-01T02:00:01.123456789+02:00")
+    (1500000000, 1123456789)
     """
+    second, _, fraction = text_of(value).partition(".")
+    digits = fraction[: len(fraction) - len(fraction.lstrip("0123456789"))]
     try:
-        moment = datetime.fromisoformat(text_of(value))
+        moment = datetime.fromisoformat(second + fraction[len(digits) :])
     except ValueError:
         return None
     since = moment.replace(tzinfo=moment.tzinfo or UTC) - datetime(1970, 1, 1, tzinfo=UTC)
-    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
+    return (since.days * 86_400 + since.seconds) * 10**9 + int(f"{digits[:9]:0<9}")
+
+
+_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_LENGTH = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)(ns|us|µs|ms|s|m|h)")
+
+
+def _length(value: object) -> int | None:
+    """A length of time with units as nanoseconds.
+
+    >>> _length("100000ns"), _length("0.1s"), _length("1m1.5ms"), _length("")
+    (100000, 100000000, 60001500000, None)
+    """
+    parts = _LENGTH.findall(text_of(value))
+    return round(sum(Decimal(number) * _UNITS[unit] for number, unit in parts)) if parts else None
 
 
 _JAEGER_KEYS = frozenset(("data", "hits"))
 _HITS = frozenset(("hits",))
 _SPANS = frozenset(("spans",))
+_VALUES = ("value", "vStr", "vBool", "vInt64", "vFloat64", "vBinary")
+"""Under which names the value of a tag stands, in the interface's JSON and in protobuf's."""
 
 
 def detects_jaeger(head: str, path: str) -> int:
-    """2 where JSON has spans under that key, 1 where spans may stand alone."""
-    alone = of_json("traceID", "spanID", "operationName", in_object=1)
-    return max(of_json("traceID", "spanID", "spans")(head, path), alone(head, path))
+    """2 where JSON has spans under that key, 1 where spans may stand alone, or be protobuf's."""
+    alone = (
+        of_json(*ids, "operationName", in_object=1) for ids in (("traceID", "spanID"), ("traceId", "spanId"))
+    )
+    return max(of_json("traceID", "spanID", "spans")(head, path), *(form(head, path) for form in alone))
 
 
 def _jaeger_spans(stream: Lines, file: str, report: Report) -> Found:
-    for unit in units(stream, _JAEGER_KEYS, file, report, (_SPANS,), "spanID", around=_HITS):
+    mark = "spanId" if '"spanId"' in stream.head and '"spanID"' not in stream.head else "spanID"
+    for unit in units(stream, _JAEGER_KEYS, file, report, (_SPANS,), mark, around=_HITS):
         records, processes = unit.value.get("spans"), unit.value.get("processes")
         alone = unit.value.get("_source", unit.value)  # as Elasticsearch keeps a span
-        if type(alone) is dict and "spanID" in alone:
+        if type(alone) is dict and mark in alone:
             records = Elements([alone], unit.line)
         if not isinstance(records, Elements):
-            lost = 2 * max(1, marks_in(unit.value, "spanID"))
+            lost = 2 * max(1, marks_in(unit.value, mark))
             report.add("bad-line", "not a trace: `spans` is missing", file=file, line=unit.line, lost=lost)
             continue
         known = processes if type(processes) is dict else {}
+        for one in _objects(unit.value.get("processMap")):
+            known[text_of(one.get("processId"))] = one.get("process")
         for record, line in zip(records, records.lines, strict=True):
-            yield _jaeger_span(record, unit.value.get("traceID"), known), line
+            yield _jaeger_span(record, text_of(unit.value.get("traceID")), known), line
 
 
-def _jaeger_span(record: dict[str, object], trace: object, processes: dict[str, object]) -> Span | None:
-    trace = text_of(record.get("traceID")) or text_of(trace)
-    identity = text_of(record.get("spanID"))
+def _jaeger_id(record: dict[str, object], of: str) -> str:
+    return text_of(record.get(f"{of}ID")) or otlp_id(record.get(f"{of}Id"))
+
+
+def _jaeger_span(record: dict[str, object], trace: str, processes: dict[str, object]) -> Span | None:
+    trace = _jaeger_id(record, "trace") or trace
+    identity = _jaeger_id(record, "span")
     if not trace or not identity:
         return None
     parent = text_of(record.get("parentSpanID")) or None
     links = []
     for one in _objects(record.get("references")):
-        if target := text_of(one.get("spanID")):
-            of = text_of(one.get("traceID")) or trace
-            if one.get("refType") == "CHILD_OF" and of == trace and parent in (None, target):
+        if target := _jaeger_id(one, "span"):
+            of = _jaeger_id(one, "trace") or trace
+            kind = one.get(
+                "refType", "CHILD_OF" if "spanId" in one else None
+            )  # protobuf leaves out what is usual
+            if kind == "CHILD_OF" and of == trace and parent in (None, target):
                 parent = target
             else:
                 links.append((of, target))
-    tag_pairs = ((tag.get("key"), tag.get("value")) for tag in _objects(record.get("tags")))
-    tags = {key: value for key, value in tag_pairs if type(key) is str}
-    service = processes.get(text_of(record.get("processID"))) or record.get("process")
+    tags: dict[str, object] = {}
+    for tag in _objects(record.get("tags")):
+        if type(key := tag.get("key")) is str:
+            tags[key] = next((tag[name] for name in _VALUES if name in tag), None)
+    process = record.get("processID", record.get("processId"))
+    service = processes.get(text_of(process)) or record.get("process")
     start, duration = time_of(record.get("startTime")), time_of(record.get("duration"))
+    if start is None:
+        start, duration = _moment(record.get("startTime")), _length(record.get("duration"))
     return Span(
         trace,
         identity,
