@@ -1,6 +1,6 @@
 """Lines of a microcosm file that are right and of a common kind, read sooner than word by word.
 
-The words of one correspondence, or clock, are cut and looked at all at once, in half the time. Neighbouring
+The words of one correspondence, clock or sending are cut and looked at all at once, in half the time. Neighbouring
 lines are read up to a thousand at a time: a microcosm of a million links is a million lines such as `a < b`
 or `a < b from "message m7"`, and a log of a million events is as many lines of messages, and of what the log
 says of its events. A regular expression finds how far such lines go on, and the run is then taken apart
@@ -20,6 +20,7 @@ from typing import overload
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock import Clock
+from microcosm.givens.columns import Message
 from microcosm.givens.event_table import NOTHING, EventTable, Repeated
 from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS, NAME, plain
@@ -29,8 +30,8 @@ class Unusual(MicrocosmError):
     """Not what a short cut reads: it must be read word by word."""
 
 
-WORD = re.compile(rf"{st.OPERAND}|{NAME}|{st.SIGN}|#.*|\S")
-"""A name or sign of a correspondence. A comment is one word, the last."""
+WORD = re.compile(rf"{st.OPERAND}|{NAME}|->|{st.SIGN}|#.*|\S")
+"""A name or sign of a correspondence or a sending. A comment is one word, the last."""
 
 _WORD_END = r"(?![\w.:@/-])\s*+"
 _LINE_END = r"\s*+(?:#.*)?\Z"
@@ -49,7 +50,7 @@ _compiled = cache(re.compile)
 
 
 def short_cut(line: str, source: str | None = None) -> st.Statement | None:
-    """The correspondences or the clock on a line that is right, else None.
+    """The correspondences, the clock, or the sending to some receivers, on a line that is right, else None.
 
     Raises `BadStatement` for an event in relation to itself. Cost: linear in the line.
     """
@@ -59,6 +60,11 @@ def short_cut(line: str, source: str | None = None) -> st.Statement | None:
         words = WORD.findall(line)
         if words and words[-1].startswith("#"):
             words.pop()
+        if words[0:6:5] == ["send", "->"]:
+            if words[2] != "=" or len(words) % 2 == 0 or not {","}.issuperset(words[7::2]):
+                return None
+            event, message, process, *receivers = names_of([words[1], *words[3:5], *words[6::2]])
+            return st.Messaged(Message("send", event, message, intern(process), (*receivers,)))
         if words[-2:-1] == ["from"]:
             source = st.stated(text_of(words[-1]))
             del words[-2:]

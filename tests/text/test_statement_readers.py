@@ -78,7 +78,10 @@ def test_the_short_cut_says_what_reading_word_by_word_says(line: str) -> None:
 
 @given(st.lists(st.sampled_from(TEMPLATES), max_size=4).map(" # ".join))
 def test_the_short_cut_is_taken_by_what_is_right_and_common(line: str) -> None:
-    common = isinstance(by_words(line), s.Correspondences | s.Clocked) if line else False
+    said = by_words(line) if line else None
+    common = isinstance(said, s.Correspondences | s.Clocked) or (
+        isinstance(said, s.Messaged) and bool(said.message.receivers)
+    )
     assert (short_cut(line) is not None) == common
 
 
