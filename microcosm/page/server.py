@@ -74,8 +74,8 @@ class Backend(Protocol):
     def note(self) -> str | None:
         """What the page is to say of how it goes on, if it should."""
 
-    def contents(self, since: str = "") -> dict[str, Any]:
-        """What the page shows: its `head`, its `columns`, or `pieces` by which these differ from a version.
+    def contents(self) -> dict[str, Any]:
+        """What the page shows: its `head` and its `columns`.
 
         Raises `MicrocosmError` where it shows nothing.
         """
@@ -139,13 +139,12 @@ class _Endpoints:
             return Response(status_code=499)  # nobody reads it
 
     async def columns(self, request: Request) -> Response:
-        """What the page shows, or what of it is new since a version."""
-        since = request.query_params.get("since", "")
-        if since == str(self._backend.version):
+        """What the page shows, where it is of another version than that which somebody has."""
+        if request.query_params.get("since") == str(self._backend.version):
             return Response(status_code=204)
 
         def packed() -> bytes:
-            shown = {"version": self._backend.version, **self._backend.contents(since)}
+            shown = {"version": self._backend.version, **self._backend.contents()}
             return json.dumps(shown, ensure_ascii=True).encode()
 
         try:

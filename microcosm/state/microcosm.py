@@ -150,7 +150,7 @@ class Microcosm:
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
 
-        `how` are the options of `microcosm.page.write.modelled`: `title`, `pairs` to begin with, `proofs`.
+        `how` are the options of `microcosm.page.write.contents`: `title`, `pairs` to begin with, `proofs`.
         Raises `TooLarge`, `UnknownEvent`.
         """
         import_module(_PAGES).write(self, path, **how)
@@ -611,15 +611,6 @@ class Microcosm:
                     step(self._engine, self._givens, fact, self.strict)
         finally:
             self._parts.clear()
-
-    def _extend(self, givens: Givens, links: Iterable[Correspondence]) -> None:
-        """Be given what a log says that has grown: these links to its new events, besides what was given.
-
-        Raises `Contradiction`. Cost: as `add` for each link, and at the first time linear.
-        """
-        if not evolve.grown(self._engine, self._givens, givens, links):
-            return self._replace(givens.copy())
-        self._parts.clear()
 
     def _replace(self, givens: Givens) -> None:
         self._engine = self._built(givens)
