@@ -6,7 +6,6 @@ is deduced: the kernel shares no code with the search that finds proofs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -333,10 +332,11 @@ def verify(
     if isinstance(proof, Derivation):
         stated = proof.to_json()
     elif isinstance(proof, str | PathLike):
-        text = files.read_text(proof)
+        from microcosm.text.strict_json import TwiceError, decode_json
+
         try:
-            stated = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise TextError(f"is no JSON: {error}", file=files.display_name(proof)) from None
+            stated = decode_json(files.read_text(proof), files.display_name(proof), deep=True)
+        except TwiceError as twice:
+            return Verification(False, twice.message)
     fault = check(given, rules if rules is not None else read_rules(), stated)
     return Verification(fault is None, fault)
