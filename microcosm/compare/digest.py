@@ -14,7 +14,6 @@ may leave out (zero entries of clocks, tokens without events) do not matter.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from hashlib import sha256
@@ -191,8 +190,8 @@ def given_items(givens: Givens) -> Iterator[GivenItem]:
     for event, stamp in givens.stamps.items():
         yield ("stamp", event, *_stamp(stamp))
     yield from _clocks(givens.clocks)
-    for message, times in Counter(map(_message, givens.messages)).items():
-        yield ("message", times, *message)
+    for message in dict.fromkeys(map(_message, givens.messages)):
+        yield ("message", 1, *message)  # which is a given once, however often it is stated
     for process, events in givens.processes.items():
         if events:
             yield ("process", process, *sorted(set(events)))

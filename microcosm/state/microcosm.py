@@ -415,7 +415,9 @@ class Microcosm:
         self._ask(a, b, must_exist)
         return self._decisions(profile).verdict(a, b, depth, stop)
 
-    def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
+    def offline_table(
+        self, *, profile: str = "full", depth: int | None = 0, stop: Stop | None = None
+    ) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
         Raises `Inconsistent`, `Stopped`. Cost: at depth 0 two closures, a fixpoint under changed rules.

@@ -217,9 +217,9 @@ def check(
       microcosm check phone.mc laptop.mc
     """
     book = reading.rulebook()
-    codes = [_check(each, book, strict, options.stop_after(limit)) for each in reading.sources(files)]
-    worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
-    return next(code for code in worst if code in codes)
+    return exits.worst(
+        [_check(each, book, strict, options.stop_after(limit)) for each in reading.sources(files)]
+    )
 
 
 def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> int:
