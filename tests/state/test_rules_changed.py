@@ -283,15 +283,25 @@ def test_forgetting_invents_no_order() -> None:
     assert m.online("a", "c") is not Relation.BEFORE
 
 
+OPEN = "rule Open:\n    |- a ? b\n    ------------\n    ||- a <> b\n"
+
+
+def test_forgetting_concludes_nothing_from_what_is_unknown_then() -> None:
+    rules = parse_rules("\n".join([ten(), *blocks("offline.rules").values(), OPEN]))
+    m = Microcosm.parse("a || c \n a < d \n b < d", rules=rules)
+    assert m.offline("c", "d").relation is None
+    with pytest.raises(Undefined, match="would follow"):
+        m.forget("a")
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_forgetting_keeps_what_follows_of_refutations_too(seed: int) -> None:
     """Where the rules make an order of what is refuted, or let none be given; or nothing is forgotten."""
     rng = Random(seed)
     offline = blocks("offline.rules")
     back = "rule Back:\n    given b !< a\n    ------------\n    |-0 a < b\n"
-    open_ = "rule Open:\n    |- a ? b\n    ------------\n    ||- a <> b\n"
     more = [text for name, text in offline.items() if seed % 2 or name != "Off-Init"]
-    own = [*([back] if seed % 2 else []), *([open_] if seed % 3 == 0 else [])]
+    own = [*([back] if seed % 2 else []), *([OPEN] if seed % 3 == 0 else [])]
     rules = parse_rules("\n".join([ten(), *more, *own]))
     try:
         m = Microcosm(random_givens(rng), rules=rules)
