@@ -108,6 +108,18 @@ def test_equal_digests_mean_analogous(one: Givens, other: Givens) -> None:
     assert analogy_digest_of(one) == analogy_digest(here)
 
 
+@given(microcosms(2, 9))
+def test_the_digest_of_many_events_is_that_of_few(givens: Givens) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        found = {analogy_digest(Microcosm(givens))}
+        patch.setattr("microcosm.tuning.ROWS_HELD", 2)
+        found.add(analogy_digest(Microcosm(givens)))
+        patch.setattr("microcosm.tuning.ROWS_UP_TO", 1)
+        patch.setattr("microcosm.tuning.EVENTS_A_CHAIN", 1)
+        found.add(analogy_digest(Microcosm(givens)))
+    assert len(found) == 1
+
+
 def test_the_digest_of_givens_that_contradict() -> None:
     with pytest.raises(Contradiction):
         analogy_digest_of(read_givens("a < b < a"))
