@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from microcosm.cli.output import Fields
     from microcosm.cli.show.tables import Rows, Verdict
     from microcosm.queries.batch import VerdictTable
-    from microcosm.queries.concluded import Shown, ShownTable
+    from microcosm.queries.concluded import Shown
     from microcosm.queries.possible import PairsLeft
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
@@ -100,7 +100,7 @@ def _give(file: str, known: Microcosm, rows: Rows, more: Fields, lines: Iterable
         output.say_all(lines)
 
 
-def _table(known: Microcosm) -> VerdictTable | ShownTable:
+def _table(known: Microcosm) -> VerdictTable:
     """The online verdicts; of a log that is said to be complete, with what is concluded offline from that."""
     return known.concluded.table(known.events) if known.givens.complete else known.table()
 

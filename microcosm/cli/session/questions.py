@@ -282,7 +282,7 @@ def _pairs(session: Session, relation: Relation) -> Answer:
     found: Iterable[tuple[str, str, Shown]]
     if known.givens.complete:
         wanted = (relation, ConcludedOffline.APART) if relation is Relation.CONCURRENT else (relation,)
-        found = known.concluded.table(known.events).of(*wanted)
+        found = known.concluded.table(known.events).of_any(*wanted)
     else:
         found = ((a, b, relation) for a, b in known.pairs(relation))
     words = cache(show.words_of(known))
