@@ -2,9 +2,9 @@
 
 Logs of 64 processes that send to one another. What is measured is to read one, to write the page of what
 was read, and, where there are Playwright and a Chromium, the time to the first picture; of the smaller log
-also how soon `view` answers a page, and what a hundred more lines cost of a log that is followed: read on,
-and read whole. Beside the case stand the bytes of the file, and the heap of the page. "Slope" is the
-exponent between the two sizes, of writing.
+also how soon `view` answers a page, and what it costs to renew the page of a log that is followed. Beside the
+case stand the bytes of the file, and the heap of the page. "Slope" is the exponent between the two sizes, of
+writing.
 """
 
 from __future__ import annotations
@@ -122,28 +122,16 @@ def viewed(log: Path, case: str, asked: int) -> Iterator[Line]:
 
 
 def followed(log: Path, case: str, rounds: int = 5) -> Iterator[Line]:
-    """What a hundred more lines of a log cost `view`, until the page could be sent them, by the median.
-
-    The first growth of a log is read whole; it and the second, which makes ready to add, are not counted.
-    """
-    text = log.read_text(encoding="utf-8").splitlines(keepends=True)
-    how, first = How(read_rules()), len(text) - 100 * (rounds + 2)
-    log.write_text("".join(text[:first]), encoding="utf-8")
+    """What it costs `view` that a log has grown, until the page could be sent it, by the median."""
+    how = How(read_rules())
     backend, following = SessionBackend(reread([str(log)], how), how), Following([str(log)], how)
-    spent, whole = list[float](), list[float]()
-    for at in range(rounds + 2):
-        version = str(backend.version)
-        log.write_text("".join(text[: first + 100 * (at + 1)]), encoding="utf-8")
+    spent = list[float]()
+    for _ in range(rounds):
         began = process_time()
         following.look(backend, lambda work: work())
-        backend.contents(version)
-        between = process_time()
-        SessionBackend(reread([str(log)], how), how).contents()
-        spent.append(between - began)
-        whole.append(process_time() - between)
-    one, other = sorted(spent[2:])[rounds // 2], sorted(whole[2:])[rounds // 2]
-    yield Line(NAME, case, "100 lines more, read on", one, 1.0, rounds)
-    yield Line(NAME, case, "100 lines more, read whole", other, other / one, rounds)
+        backend.contents()
+        spent.append(process_time() - began)
+    yield Line(NAME, case, "renewed where the log has grown", sorted(spent)[rounds // 2], 1.0, rounds)
 
 
 def _answered(address: str, pairs: list[list[str]]) -> tuple[list[float], list[float]]:

@@ -289,10 +289,6 @@ PICKED_ONE_BY_ONE = 16
 ROWS_HELD = 1024
 """So many rows of verdicts are held where not all can be. Benchmark: `spark_bisim`."""
 
-REMOVALS_TRIED = 512
-"""So many sets of removals are tried under rules of which nothing is known: some seconds for small
-microcosms."""
-
 NAMES_COMPARED = 20_000
 """Among more events than this, looking for names like a mistyped one takes longer than the answer."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.output import complain, emit, for_machines, give_up_on, write_lines
@@ -38,6 +38,11 @@ class UsageError(MicrocosmError):
 def holding(holds: bool) -> int:
     """The code of what holds, or does not."""
     return HOLDS if holds else REFUTED
+
+
+def worst(codes: Collection[int]) -> int:
+    """The code of several answers: what could not be answered comes first, then what is refuted."""
+    return next(code for code in (USAGE, BAD_INPUT, REFUTED, UNDECIDED, HOLDS) if code in codes)
 
 
 EXPECTED = (MicrocosmError, OSError)

@@ -21,12 +21,11 @@ order is unique, and `||` and `<>` follow from nothing else.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, combinations, islice
+from itertools import chain, combinations
 from typing import NoReturn
 
-from microcosm import tuning
 from microcosm.compare.digest import given_differences, sentence
 from microcosm.compare.verdict_rows import (
     analogous,
@@ -56,15 +55,14 @@ class Difference:
 
     After `path`, the removal of these from each microcosm that is given them, `pair` has the two
     `verdicts`. The path is empty where they differ at once. Where no path leads to different verdicts,
-    all three are None, and only `given` tells the two apart. Forward, `given` is None. `sure` is false where
-    there may be a shorter path, or one after all: under other rules than the shipped ones, of many givens.
+    all three are None, and only `given` tells the two apart. Forward, `given` is None. Under other rules than
+    the shipped ones there may be a shorter path, or one after all.
     """
 
     pair: tuple[str, str] | None
     verdicts: tuple[Relation, Relation] | None
     path: tuple[Correspondence, ...] | None
     given: OnlyGiven | None = None
-    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ def bisimilar(one: Microcosm, other: Microcosm, backward: bool = False) -> Bisim
 
     The witness is a pair with its verdicts in the two microcosms after a shortest path of removals;
     forward the path is empty. Under other rules than the shipped ones forward decides analogy. Cost:
-    `analogous`, and if backward `shortest_removals` (under other rules `tried_removals`).
+    `analogous`, and if backward `shortest_removals`.
 
     >>> one, other = Microcosm.parse("a < c < b"), Microcosm.parse("a < c < b \\n a < b")
     >>> bisimilar(one, other).holds
@@ -113,14 +111,13 @@ def after(known: Microcosm, path: tuple[Correspondence, ...]) -> Microcosm:
 
 
 def _after_removals(one: Microcosm, other: Microcosm, given: OnlyGiven | None) -> Difference:
-    seeds = seeds_own(one.rules) and seeds_own(other.rules)
-    found, sure = (shortest_removals(one, other), True) if seeds else tried_removals(one, other)
+    found = shortest_removals(one, other)
     if found is not None:
         path, pair = tuple(found[0]), found[1]
         verdicts = _verdicts(after(one, path), after(other, path), pair)
         if verdicts[0] is not verdicts[1]:
-            return Difference(pair, verdicts, path, given, sure)
-    return Difference(None, None, None, given, sure)
+            return Difference(pair, verdicts, path, given)
+    return Difference(None, None, None, given)
 
 
 def _verdicts(one: Microcosm, other: Microcosm, pair: tuple[str, str]) -> tuple[Relation, Relation]:
@@ -163,35 +160,6 @@ def shortest_removals(one: Microcosm, other: Microcosm) -> Removals | None:
         if limit == 1:
             break
     return best
-
-
-def tried_removals(one: Microcosm, other: Microcosm) -> tuple[Removals | None, bool]:
-    """As `shortest_removals` under any rules, by trying; and whether all, or all shorter ones, were tried.
-
-    Cost: two microcosms, and a comparison, for each of at most `REMOVALS_TRIED` sets of removals. Of more,
-    what does under the shipped rules is tried, too.
-    """
-    external = {**one.givens.external, **other.givens.external}
-    facts = [fact for _, fact in sorted(external.items())]
-    sets = chain.from_iterable(combinations(facts, size) for size in range(1, len(facts) + 1))
-    for removed in islice(sets, tuning.REMOVALS_TRIED):
-        try:
-            left, right = (_without(known, removed) for known in (one, other))
-        except Contradiction:  # less may contradict more, by rules that ask for absence
-            continue
-        pair = first_difference(left, right)
-        if pair is not None:
-            return (list(removed), pair), True
-    if next(sets, None) is None:
-        return None, True
-    return shortest_removals(one, other), False
-
-
-def _without(known: Microcosm, removed: Iterable[Correspondence]) -> Microcosm:
-    givens = known.givens.copy()
-    for fact in removed:
-        givens.external.pop(fact.key(), None)
-    return Microcosm(givens, rules=known.rules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ may leave out (zero entries of clocks, tokens without events) do not matter.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from hashlib import sha256
@@ -24,13 +23,15 @@ from microcosm.compare.verdict_rows import (
     KNOWN,
     VerdictRows,
     cover,
+    given_order,
+    given_verdicts,
     known_rows,
     related_names,
     seeds_own,
-    verdict_blocks,
     verdict_rows,
 )
 from microcosm.engine.engine import CyclicGivens, Engine
+from microcosm.engine.ground import Universe
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message
 from microcosm.givens.exact import Number, as_float
@@ -39,6 +40,7 @@ from microcosm.givens.kinds import levels
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits
+from microcosm.order.labels import Labels
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_writer import write_mc
 
@@ -108,17 +110,13 @@ def _hashed(parts: Iterable[bytes]) -> str:
 def _parts_of(known: Microcosm) -> Iterator[bytes]:
     engine = known._engine
     if seeds_own(known.rules):
-        names = related_names(engine)
-        if len(names) > tuning.ROWS_UP_TO:
-            yield from _blockwise(engine, names)
-        else:
-            yield from _parts(verdict_rows(engine, names))
+        yield from _from_givens(known.givens, related_names(engine))
         return
-    table = verdict_rows(engine, known.events, silent=True)
+    table = verdict_rows(engine, known.events)
     if _under_shipped_rules(table) == table:
         yield from _parts(verdict_rows(engine, related_names(engine)))
     else:
-        table = verdict_rows(engine, _remarkable(table), silent=True)
+        table = verdict_rows(engine, _remarkable(table))
         yield from _parts(table)
         yield b"?"
         yield _bytes(table.rows[Relation.SILENT], len(table.names))
@@ -133,7 +131,7 @@ def _under_shipped_rules(table: VerdictRows) -> VerdictRows | None:
             for i in bits(row):
                 givens.add(Correspondence(names[i], relation, names[k]))
     try:
-        return verdict_rows(Engine(read_rules(), givens), names, silent=True)
+        return verdict_rows(Engine(read_rules(), givens), names)
     except CyclicGivens:
         return None
 
@@ -154,12 +152,19 @@ def _parts(table: VerdictRows) -> Iterator[bytes]:
         yield _bytes(table.rows[relation], len(table.names))
 
 
-def _blockwise(engine: Engine, names: list[str]) -> Iterator[bytes]:
-    """`_parts` of more events than all rows of which can be held."""
+def _from_givens(givens: Givens, names: list[str]) -> Iterator[bytes]:
+    """`_parts` under the shipped rules, of a block of events after the other."""
     yield from _names(names)
-    for relation in KNOWN:
-        for rows in verdict_blocks(engine, names, relation):
-            yield _bytes(rows, len(names))
+    universe = Universe([*dict.fromkeys((*names, *givens.named()))])
+    order = given_order(givens, universe)
+    _, past, _, concurrent, related = given_verdicts(givens, universe, order)
+    places = range(universe.OUTSIDERS, universe.OUTSIDERS + len(names))
+    for row in (past, concurrent, related):
+        for first in range(0, len(names), tuning.ROWS_HELD):
+            block = places[first : first + tuning.ROWS_HELD]
+            labels = order.order if row is past else None
+            rows = labels.pasts(block) if isinstance(labels, Labels) else map(row, block)
+            yield _bytes([found >> universe.OUTSIDERS for found in rows], len(names))
 
 
 def _names(names: list[str]) -> Iterator[bytes]:
@@ -191,8 +196,8 @@ def given_items(givens: Givens) -> Iterator[GivenItem]:
     for event, stamp in givens.stamps.items():
         yield ("stamp", event, *_stamp(stamp))
     yield from _clocks(givens.clocks)
-    for message, times in Counter(map(_message, givens.messages)).items():
-        yield ("message", times, *message)
+    for message in dict.fromkeys(map(_message, givens.messages)):
+        yield ("message", 1, *message)  # which is a given once, however often it is stated
     for process, events in givens.processes.items():
         if events:
             yield ("process", process, *sorted(set(events)))

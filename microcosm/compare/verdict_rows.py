@@ -27,7 +27,6 @@ from hashlib import sha256
 from itertools import chain, pairwise, permutations
 from typing import NamedTuple
 
-from microcosm import tuning
 from microcosm.engine.engine import Engine
 from microcosm.engine.ground import Processes, Universe
 from microcosm.engine.lowering import online
@@ -53,7 +52,7 @@ KNOWN = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED)
 class VerdictRows:
     """For each relation R and k: the set of all i with `names[i] R names[k]`, as bits.
 
-    For `<` these are the rows of the past. `SILENT` stands among the relations only where asked for.
+    For `<` these are the rows of the past. `SILENT` stands among the relations where rules were asked.
     """
 
     names: list[str]
@@ -108,11 +107,10 @@ def related_names(engine: Engine) -> list[str]:
     return sorted(engine.universe.names[at] for at in bits(found))
 
 
-def verdict_rows(engine: Engine, names: Sequence[str], *, silent: bool = False) -> VerdictRows:
-    """The verdicts on `names`; an event that the engine does not know has empty rows.
+def verdict_rows(engine: Engine, names: Sequence[str]) -> VerdictRows:
+    """The verdicts on `names`, silence among them; an event that the engine does not know has empty rows.
 
-    `silent` asks for the silent pairs too. Cost: a row of each relation an event, and n² / 64 word
-    operations several times over.
+    Cost: a row of each relation an event, and n² / 64 word operations several times over.
     """
     width = len(engine.universe)
     named = engine.universe.named
@@ -130,37 +128,13 @@ def verdict_rows(engine: Engine, names: Sequence[str], *, silent: bool = False) 
             found = [judged.row(at) & ~row if at else 0 for at, row in zip(position, taken, strict=True)]
             taken = [row | new for row, new in zip(taken, found, strict=True)]
         rows[relation] = _renumbered(found, position, width)
-    if silent:
-        unknown = engine.memo.judged(online(Relation.UNKNOWN))
-        found = [
-            inside & ~(row | unknown.row(at) | 1 << at) if at else 0
-            for at, row in zip(position, taken, strict=True)
-        ]
-        rows[Relation.SILENT] = _renumbered(found, position, width)
+    unknown = engine.memo.judged(online(Relation.UNKNOWN))
+    found = [
+        inside & ~(row | unknown.row(at) | 1 << at) if at else 0
+        for at, row in zip(position, taken, strict=True)
+    ]
+    rows[Relation.SILENT] = _renumbered(found, position, width)
     return VerdictRows(list(names), rows)
-
-
-def verdict_blocks(engine: Engine, names: Sequence[str], relation: Relation) -> Iterator[list[int]]:
-    """The rows of one relation as in `verdict_rows`, some hundred after another, all names being known here.
-
-    For more events than all rows of which can be held. Cost: as `verdict_rows`; memory: `ROWS_HELD` rows.
-    """
-    position = [engine.universe.position[name] for name in names]
-    width = len(engine.universe)
-    finer = KNOWN[: KNOWN.index(relation)]
-    for begin in range(0, len(names), tuning.ROWS_HELD):
-        block = position[begin : begin + tuning.ROWS_HELD]
-        found = []
-        for at in block:
-            column = engine.memo.judged(online(relation)).col(at)
-            for more in finer if column else ():
-                judged = engine.memo.judged(online(more))
-                column &= ~(judged.row(at) | judged.col(at))
-            found.append(column)
-        if any(found):
-            turned = transposed(found, width)
-            found = transposed([turned[at] for at in position], len(block))
-        yield found
 
 
 def cover(past: list[int]) -> list[int]:
@@ -349,13 +323,19 @@ class Verdicts(NamedTuple):
         return self.clear(k) | self.related(k)
 
 
-def given_verdicts(givens: Givens, universe: Universe) -> Verdicts:
+def given_order(givens: Givens, universe: Universe) -> Closure:
+    """The order that is given, by the positions of a universe. Cost: linear."""
+    edges = given_edges(givens, universe.position)
+    return Closure(happens_before(len(universe), edges, Processes(givens, universe)))
+
+
+def given_verdicts(givens: Givens, universe: Universe, order: Closure | None = None) -> Verdicts:
     """What is known straight from the givens, under the shipped rules, by the positions of a universe.
 
     Cost: linear; that of a row of the order for each set that is asked for.
     """
     position, size = universe.position, len(universe)
-    order = Closure(happens_before(size, given_edges(givens, position), Processes(givens, universe)))
+    order = given_order(givens, universe) if order is None else order
     clocks = clock_rows(givens.clocks, position)
     stated: dict[Relation, dict[int, int]] = {Relation.CONCURRENT: {}, Relation.RELATED: {}}
     for fact in givens.external.values():
@@ -406,7 +386,7 @@ def whole_table(known: Microcosm, names: Sequence[str]) -> VerdictRows:
 
     Rules cannot tell one such event from another, so two of them are asked about, and stand for all.
     """
-    table = verdict_rows(known._engine, names, silent=True)
+    table = verdict_rows(known._engine, names)
     own = set(known.events)
     inside = [k for k, name in enumerate(names) if name in own]
     outside = [k for k, name in enumerate(names) if name not in own]

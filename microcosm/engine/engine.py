@@ -7,12 +7,12 @@ known stays known) and everything above it is derived again when next asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cached_property
-from itertools import chain, repeat
+from functools import cached_property, reduce
+from operator import or_
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from microcosm import tuning
 from microcosm.engine.body import LiteralSource
@@ -47,7 +47,6 @@ _CONCURRENT, _RELATED = initial(Relation.CONCURRENT), initial(Relation.RELATED)
 VERDICTS = (Relation.BEFORE, Relation.AFTER, *ONLINE_ORDER[1:], Relation.SILENT)
 """All that an online question may be answered with, the most accurate first."""
 
-_BY_DIGIT = dict(zip("123450", VERDICTS, strict=True))
 _SILENT = Relation.SILENT
 _GIVEN = LiteralSource("given", None, Relation.CONCURRENT)
 
@@ -216,24 +215,21 @@ class Engine:
             if isinstance(order, Rows):
                 order.expect(())
 
-    def verdict_rows(self, names: Sequence[str]) -> Iterator[Iterator[Relation]]:
+    def verdict_rows(
+        self, names: Sequence[str], rows: Iterable[Mapping[Any, int]] | None = None
+    ) -> Iterator[Iterator[Any]]:
         """For each of some named events the verdicts on it and each later one, in the order of `names`.
 
-        Raises, costs as `rows`, and besides some 30 nanoseconds a verdict.
+        Of the verdicts in `rows`, where these are others. Raises, costs as `rows`, and besides some 30
+        nanoseconds a verdict.
         """
         at, size = [*map(self.universe.position.__getitem__, names)], len(self.universe)
-        for number, row in enumerate(self.rows(names), 1):
-            before, after, concurrent, related, unknown, _ = row.values()
-            codes = overlaid((before | concurrent | unknown, after | concurrent, related | unknown), size)
-            yield map(_BY_DIGIT.__getitem__, map(codes.__getitem__, at[number:]))
-
-    def table(self, names: Sequence[str]) -> Iterator[tuple[str, str, Relation]]:
-        """The verdict of every pair of named events, in the order of `names`, first before second.
-
-        Raises, costs as `verdict_rows`.
-        """
-        rows = enumerate(self.verdict_rows(names), 1)
-        return chain.from_iterable(zip(repeat(names[at - 1]), names[at:], row) for at, row in rows)
+        for number, row in enumerate(self.rows(names) if rows is None else rows, 1):
+            told = dict(zip("0123456", row, strict=False))
+            _, *sets = row.values()
+            digits = ([later for code, later in enumerate(sets, 1) if code >> bit & 1] for bit in range(3))
+            codes = overlaid([reduce(or_, digit) for digit in digits], size)
+            yield map(told.__getitem__, map(codes.__getitem__, at[number:]))
 
     def saturate(self) -> None:
         """Derive every online judgement now, so that each later question is a bit test.

@@ -82,6 +82,9 @@ class Hypothesis:
         """Whether the relation is judged."""
         return (relation, a, b) in self._why
 
+    def __iter__(self) -> Iterator[Fact]:
+        return iter(self._trail)
+
     def related(self, relation: Relation) -> Iterator[tuple[int, int]]:
         """Every pair of which a relation is judged."""
         for a, row in self._rows.get(relation, {}).items():
@@ -134,7 +137,9 @@ class Hypothesis:
                 continue
             why = self._why[fact]
             if why is None:
-                self._done[fact] = Derivation(ASSUME, self._conclusion(*fact))
+                names = self._steps.names
+                conclusion = Conclusion(Judgement.OFFLINE, names[fact[1]], str(fact[0]), names[fact[2]])
+                self._done[fact] = Derivation(ASSUME, conclusion)
             elif isinstance(why, Derivation):
                 self._done[fact] = why
             else:
@@ -154,13 +159,7 @@ class Hypothesis:
     def contradiction(self) -> Derivation:
         """The two facts that exclude each other, as one derivation."""
         assert self.clash is not None
-        one, other = (self.derivation(*fact) for fact in self.clash)
-        _, a, b = self.clash[0]
-        return Derivation(CLASH, self._conclusion(CONTRADICTION, a, b), (one, other))
-
-    def _conclusion(self, relation: Relation | str, a: int, b: int) -> Conclusion:
-        names = self._steps.names
-        return Conclusion(Judgement.OFFLINE, names[a], str(relation), names[b])
+        return clash_of(*(self.derivation(*fact) for fact in self.clash))
 
     def _add(self, fact: Fact, why: Derivation | tuple[Body, Env] | None) -> None:
         if fact in self._why:
@@ -234,6 +233,11 @@ class Hypothesis:
         else:
             for a, b in self.related(relation):
                 yield {**env, p.left: a, p.right: b}
+
+
+def clash_of(one: Derivation, other: Derivation) -> Derivation:
+    """The contradiction of two facts that exclude each other. Cost: constant."""
+    return Derivation(CLASH, replace(one.conclusion, relation=CONTRADICTION), (one, other))
 
 
 def _without(rule: Body, reads: tuple[PairLiteral, ...]) -> Body:

@@ -99,16 +99,6 @@ class Givens:
         del self.messages
         self.message_columns = messages
 
-    def grow(self, more: Givens) -> None:
-        """Let what is external, the messages and the event table be those of a log that has grown."""
-        assert more.order_columns is not None
-        self.external, self.messages = {}, []
-        self.set_order_columns(more.order_columns)
-        self.message_columns = None
-        if more.message_columns is not None:
-            self.set_message_columns(more.message_columns)
-        self.events = more.events
-
     @property
     def external_count(self) -> int:
         """How many external correspondences there are."""

@@ -8,7 +8,7 @@ made when somebody asks for that row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -90,6 +90,27 @@ class Labels:
         if own == UNPLACED:
             return 0
         return self._placed() ^ self._row(partial(self.first_after, a))
+
+    def pasts(self, positions: Sequence[int]) -> list[int]:
+        """The rows of the past of many positions, each made of that of the one before it on its chain.
+
+        Cost: a copy of a row each, and a step for each position that is new in it.
+        """
+        labels, found = self.cover, dict.fromkeys(positions, 0)
+        number, row, known, counts = -1, 0, -1, list[int]()
+        for v in sorted(found, key=lambda v: (labels.chain[v], labels.index[v])):
+            if labels.chain[v] == UNPLACED:
+                break
+            if labels.chain[v] != number:
+                number, row, known, counts = labels.chain[v], 0, -1, [0] * len(labels.chains)
+            new = list[int]()
+            for other in (number,) if labels.vector[v] == known else range(len(counts)):
+                count = self.known_of(v, other)
+                new += labels.chains[other][counts[other] : count]
+                counts[other] = max(count, counts[other])
+            known = labels.vector[v]
+            row = found[v] = row | from_positions(new, self.size)
+        return [found[v] for v in positions]
 
     def all_rows(self, forwards: bool) -> list[int] | None:
         """None: they would be too many."""

@@ -159,19 +159,6 @@ class Knowledge:
                         found.append((a, b))
         return self._last(found)
 
-    def groups(self) -> list[int]:
-        """Of each chain the group of chains that edges connect, by a number."""
-        return [group for group, _ in self._connected()[0]]
-
-    def all_heard(self) -> bool:
-        """Whether the last event of each chain is after some event of every chain that edges connect with it.
-
-        Then no pair of which one comes later is apart. Cost: linear.
-        """
-        bit, whole = self._connected()
-        before, ends = self._touched(self.model.causal, bit, back=True), self.model.offset[1:]
-        return all(before[end - 1] == mask for end, mask in zip(ends, whole, strict=True))
-
     @property
     def _orders_alone(self) -> bool:
         """Whether nothing but `<` is given that a verdict rests on."""

@@ -9,7 +9,7 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
@@ -122,7 +122,8 @@ def numbered(name: str, texts: Sequence[str]) -> Iterator[Column]:
     >>> [(c.name, c.data) for c in numbered("messages", ["m0", "", "m2"])]
     [('messages', b'm\\n'), ('messages.n', b'\\x02\\x00\\x04')]
     """
-    word, counted = counter(next(filter(None, texts), ""))
+    word = next(filter(None, texts), "").rstrip("0123456789")
+    counted = re.compile(re.escape(word) + "(0|[1-9][0-9]{0,8})", re.DOTALL).fullmatch
     last, found = 0, []
     for text in texts:
         if text:
@@ -134,16 +135,6 @@ def numbered(name: str, texts: Sequence[str]) -> Iterator[Column]:
         found.append(last)
     yield lines(name, [word])
     yield steps(f"{name}.n", found)
-
-
-def counter(text: str) -> tuple[str, Callable[[str], re.Match[str] | None]]:
-    """The word that a text begins with, and what matches the same word and a counter, which is a group.
-
-    >>> counter("m12")[1]("m345")[1]
-    '345'
-    """
-    word = text.rstrip("0123456789")
-    return word, re.compile(re.escape(word) + "(0|[1-9][0-9]{0,8})", re.DOTALL).fullmatch
 
 
 def escaped(text: str) -> str:

@@ -27,9 +27,9 @@ from contextlib import contextmanager
 from hmac import compare_digest
 from math import inf
 from queue import SimpleQueue
-from threading import Lock, Thread, current_thread, main_thread
+from threading import Thread, current_thread, main_thread
 from time import monotonic
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 import uvicorn
 from starlette.applications import Starlette
@@ -74,8 +74,8 @@ class Backend(Protocol):
     def note(self) -> str | None:
         """What the page is to say of how it goes on, if it should."""
 
-    def contents(self, since: str = "") -> dict[str, Any]:
-        """What the page shows: its `head`, its `columns`, or `pieces` by which these differ from a version.
+    def contents(self) -> dict[str, Any]:
+        """What the page shows: its `head` and its `columns`.
 
         Raises `MicrocosmError` where it shows nothing.
         """
@@ -132,29 +132,24 @@ class _Endpoints:
             return {**answer, "version": backend.version} if backend.version != before else answer
 
         try:
-            return _json(await self._heard(request, self._turns.put(answered, backend.recover)))
+            return _json(await asyncio.wrap_future(self._turns.put(answered, backend.recover)))
         except TookTooLong as late:
             return _json({"schema": "microcosm/1", "line": sentence, "error": str(late)})
-        except ClientDisconnect:
-            return Response(status_code=499)  # nobody reads it
 
     async def columns(self, request: Request) -> Response:
-        """What the page shows, or what of it is new since a version."""
-        since = request.query_params.get("since", "")
-        if since == str(self._backend.version):
+        """What the page shows, where it is of another version than that which somebody has."""
+        if request.query_params.get("since") == str(self._backend.version):
             return Response(status_code=204)
 
         def packed() -> bytes:
-            shown = {"version": self._backend.version, **self._backend.contents(since)}
+            shown = {"version": self._backend.version, **self._backend.contents()}
             return json.dumps(shown, ensure_ascii=True).encode()
 
         try:
-            found = await self._heard(request, self._turns.put(packed))
+            found = await asyncio.wrap_future(self._turns.put(packed))
             return Response(found, media_type="application/json")
         except MicrocosmError as error:
             return _refused(409, str(error))
-        except ClientDisconnect:
-            return Response(status_code=499)
 
     async def events(self, _: Request) -> Response:
         """Which version the page is of, after each change, for as long as somebody listens."""
@@ -171,18 +166,6 @@ class _Endpoints:
                 still = 0
                 yield ": still there\n\n"
             await asyncio.sleep(EVERY)
-
-    async def _heard(self, request: Request, promise: Future[Result]) -> Result:
-        """What was promised; nothing is done for whoever is gone. Raises `ClientDisconnect`."""
-        done: asyncio.Future[Any] = asyncio.wrap_future(promise)
-        gone: asyncio.Future[Any] = asyncio.ensure_future(_gone(request))
-        await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
-        gone.cancel()
-        if not done.done():
-            self._turns.drop(promise)
-            done.cancel()  # or what becomes of it is told of as a fault
-            raise ClientDisconnect
-        return cast(Result, done.result())
 
 
 class _Guard:
@@ -219,12 +202,6 @@ class _Guard:
                 401, "open the address that `view` printed: its token is missing here, or is another"
             )
         return None
-
-
-async def _gone(request: Request) -> None:
-    """Wait until whoever asked is gone; the body of the request is read."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _body(request: Request) -> Any:
@@ -302,7 +279,7 @@ LIMIT = 10.0
 
 
 class TookTooLong(MicrocosmError):
-    """A piece of work was ended: it took longer than the limit, or nobody waits for it any more."""
+    """A piece of work was ended: it took longer than the limit."""
 
 
 class _Alarm(KeyboardInterrupt):
@@ -316,11 +293,9 @@ class Turns:
         self.limit = limit
         self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any], Callable[[], None] | None] | None]
         self._waiting = SimpleQueue()
-        self._running: Future[Any] | None = None
-        """The answer at hand, as long as it may be ended."""
-        self._dropped: Future[Any] | None = None
-        self._ends = 0.0
-        self._listening, self._heard = Lock(), False
+        self._ends = inf
+        """When the work at hand is to be ended, if it is."""
+        self._heard = False
         """Whether an alarm is heard: only what `run` does is ended."""
         self.over = False
         """Whether nothing more will be done, so that nobody need wait."""
@@ -330,14 +305,6 @@ class Turns:
         promise: Future[Result] = Future()
         self._waiting.put((promise, work, recover))
         return promise
-
-    def drop(self, promise: Future[Any]) -> None:
-        """Do some work no further, for nobody waits for it: it is not begun, or ended if it has `recover`."""
-        if not promise.cancel():
-            with self._listening:
-                self._dropped = promise
-                if self._heard and self._running is promise:
-                    signal.pthread_kill(main_thread().ident or 0, signal.SIGALRM)
 
     def close(self) -> None:
         """Have `run` return when what was put so far is done."""
@@ -358,7 +325,7 @@ class Turns:
             if not promise.set_running_or_notify_cancel():
                 continue
             try:
-                promise.set_result(self._limited(work, promise) if recover is not None else work())
+                promise.set_result(self._limited(work) if recover is not None else work())
             except _Alarm:
                 if recover is not None:
                     recover()
@@ -366,17 +333,16 @@ class Turns:
             except Exception as error:
                 promise.set_exception(error)
 
-    def _limited(self, work: Callable[[], Result], promise: Future[Any]) -> Result:
+    def _limited(self, work: Callable[[], Result]) -> Result:
         """The result of some work. Raises `_Alarm`."""
-        if not self._heard:
+        if not (self._heard and self.limit):
             return work()
         try:
-            self._ends = monotonic() + self.limit if self.limit else inf
-            self._running = promise
+            self._ends = monotonic() + self.limit
             signal.setitimer(signal.ITIMER_REAL, self.limit)
             return work()
         finally:
-            self._running = None  # from here on the alarm does nothing, should it come
+            self._ends = inf  # from here on the alarm does nothing, should it come
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     @contextmanager
@@ -384,10 +350,9 @@ class Turns:
         """While inside, the alarm ends what has the limit. Raises `Undefined` but in the main thread."""
 
         def ring(number: int, frame: object) -> None:
-            running = self._running
             if isinstance(sys.exception(), KeyboardInterrupt):
                 return  # an interrupt is on its way, whose place no alarm may take
-            if running is not None and (running is self._dropped or monotonic() >= self._ends):
+            if monotonic() >= self._ends:
                 raise _Alarm
 
         if current_thread() is not main_thread():
@@ -402,6 +367,5 @@ class Turns:
         try:
             yield
         finally:
-            with self._listening:
-                self._heard = False
+            self._heard = False
             signal.signal(signal.SIGALRM, before)

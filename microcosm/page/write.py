@@ -152,21 +152,16 @@ def _read(name: str) -> str:
 
 
 def page(known: Microcosm, **how: Any) -> str:
-    """The page of a microcosm, as HTML; `how` are the options of `modelled`, which see."""
+    """The page of a microcosm, as HTML; `how` are the options of `contents`, which see."""
     return html(*contents(known, **how))
 
 
 def write(known: Microcosm, path: AnyPath, **how: Any) -> None:
-    """Write the page of a microcosm, whole or not at all; `how` are the options of `modelled`, which see."""
+    """Write the page of a microcosm, whole or not at all; `how` are the options of `contents`, which see."""
     write_text(path, page(known, **how))
 
 
-def contents(known: Microcosm, **how: Any) -> tuple[dict[str, Any], list[Column]]:
-    """The head of a page and its columns; see `modelled`."""
-    return modelled(known, **how)[1:]
-
-
-def modelled(
+def contents(
     known: Microcosm,
     *,
     title: str | None = None,
@@ -177,8 +172,8 @@ def modelled(
     limited: bool = True,
     other: Microcosm | Replicas | None = None,
     questions: Sequence[Questions] = (),
-) -> tuple[PageModel, dict[str, Any], list[Column]]:
-    """A page's events by their numbers, its head and its columns.
+) -> tuple[dict[str, Any], list[Column]]:
+    """The head of a page and its columns.
 
     `pairs` are of events whose verdict, possibilities and proof are in it, the first to begin with; `proofs`
     is `all` (of up to `PROVED` events every proof), `pairs` or `none`. `files` are what was read, `report` is
@@ -223,7 +218,7 @@ def modelled(
         head["digest"] = digest_of(head, columns)
         if (size := sum(len(column.packed) for column in columns)) > BYTES and limited:
             raise TooLarge(f"the page would have {size:,} bytes, more than {BYTES:,}")
-        return model, head, columns
+        return head, columns
 
 
 LINES = 5_000

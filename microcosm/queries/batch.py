@@ -7,10 +7,10 @@ come from whoever has them, and pairs of names need neither.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from microcosm import tuning
@@ -150,8 +150,9 @@ class Batch:
 class VerdictTable:
     """The online verdict of every pair of some events, the first before the second in their order.
 
-    To be iterated over, as `(a, b, verdict)`, as often as one likes until the givens change. Cost: each time
-    one saturation, then some row operations an event and 50 nanoseconds a pair.
+    Or what else `rows` says of them, as `Engine.rows` does. To be iterated over, as `(a, b, verdict)`, as
+    often as one likes until the givens change. Cost: each time one saturation, then some row operations an
+    event and 50 nanoseconds a pair.
 
     >>> from microcosm.logic.rulebook import read_rules
     >>> from microcosm.text.mc_reader import read_givens
@@ -164,8 +165,14 @@ class VerdictTable:
     b < c
     """
 
-    def __init__(self, engine: Engine, events: list[str]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        events: list[str],
+        rows: Callable[[Sequence[str]], Iterable[Mapping[Any, int]]] | None = None,
+    ) -> None:
         self._engine, self._events = engine, events
+        self._rows = engine.rows if rows is None else rows
 
     def __len__(self) -> int:
         return len(self._events) * (len(self._events) - 1) // 2
@@ -173,31 +180,36 @@ class VerdictTable:
     def __bool__(self) -> bool:
         return True  # of one event, too
 
-    def __iter__(self) -> Iterator[tuple[str, str, Relation]]:
-        return self._engine.table(self._events)
+    def __iter__(self) -> Iterator[tuple[str, str, Any]]:
+        return chain.from_iterable(zip(repeat(a), others, row) for a, others, row in self.rows())
 
-    def rows(self) -> Iterator[tuple[str, list[str], Iterator[Relation]]]:
+    def rows(self) -> Iterator[tuple[str, list[str], Iterator[Any]]]:
         """Each event, those after it in the order of the table, and the verdict on it and each of them.
 
         What is written row by row needs no step of Python a pair. Cost: as to iterate, or less.
         """
-        for at, row in enumerate(self._engine.verdict_rows(self._events), 1):
+        rows = self._engine.verdict_rows(self._events, self._rows(self._events))
+        for at, row in enumerate(rows, 1):
             yield self._events[at - 1], self._events[at:], row
 
-    def counts(self) -> Counter[Relation]:
+    def counts(self) -> Counter[Any]:
         """How many pairs have each verdict. Cost: one saturation, and some row operations an event."""
-        found = Counter[Relation]()
-        for row in self._engine.rows(self._events):
+        found = Counter[Any]()
+        for row in self._rows(self._events):
             found.update({verdict: later.bit_count() for verdict, later in row.items() if later})
         return found
 
     def of(self, verdict: Relation | str | None) -> Iterator[tuple[str, str]]:
         """The pairs with one verdict, in the order of the table. Cost: as `counts`, and n log n a row."""
-        names, position, verdict = self._events, self._engine.universe.position, read_relation(verdict)
+        return ((a, b) for a, b, _ in self.of_any(read_relation(verdict)))
+
+    def of_any(self, *wanted: Any) -> Iterator[tuple[str, str, Any]]:
+        """The pairs with one of some verdicts, and which, in the order of the table. Cost: as `of`."""
+        names, position = self._events, self._engine.universe.position
         rank = {position[name]: number for number, name in enumerate(names)}
-        for a, row in zip(names, self._engine.rows(names), strict=True):
-            for number in sorted(map(rank.__getitem__, bits(row.get(verdict, 0)))):
-                yield a, names[number]
+        for a, row in zip(names, self._rows(names), strict=True):
+            found = {rank[at]: verdict for verdict in wanted for at in bits(row.get(verdict, 0))}
+            yield from ((a, names[number], found[number]) for number in sorted(found))
 
     def to_arrow(self) -> pyarrow.Table:
         """Columns `left`, `right`, `verdict`: its sign, null for silence. Raises `MissingLibrary`."""
@@ -229,7 +241,7 @@ class VerdictTable:
     def _repr_html_(self) -> str:
         """A row and a column for each of the first events, with the verdict on the two."""
         shown = self._events[:WIDE]
-        verdicts = {(a, b): r for a, b, r in self._engine.table(shown)}
+        verdicts = {(a, b): r for a, b, r in VerdictTable(self._engine, shown)}
         verdicts |= {(b, a): r.converse for (a, b), r in verdicts.items()}
         rows = [["", *shown]]
         rows += [[a, *("" if a == b else _sign(verdicts[a, b]) for b in shown)] for a in shown]

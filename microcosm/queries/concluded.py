@@ -8,21 +8,20 @@ marked as concluded offline. No other offline rule is asked, so that a row of it
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from microcosm.engine.body import Body, LiteralSource
-from microcosm.engine.engine import VERDICTS, Engine
+from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import Program
 from microcosm.engine.memo import View
 from microcosm.givens.facts import COMPLETE
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
-from microcosm.order.bits import bits, overlaid
+from microcosm.queries.batch import VerdictTable
 from microcosm.queries.graph import Neighbours
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ Shown: TypeAlias = Relation | ConcludedOffline
 
 _CONCURRENT = (Judgement.OFFLINE, Relation.CONCURRENT)
 _COMPLETE = LiteralSource("base", name=COMPLETE)
-_BY_DIGIT: dict[str, Shown] = dict(zip("1234506", (*VERDICTS, ConcludedOffline.APART), strict=True))
 
 
 class Concluded:
@@ -106,9 +104,9 @@ class Concluded:
                 ConcludedOffline.APART: concluded,
             }
 
-    def table(self, names: list[str]) -> ShownTable:
+    def table(self, names: list[str]) -> VerdictTable:
         """What is shown of every pair of some events, the first before the second in their order."""
-        return ShownTable(self, self._engine, names)
+        return VerdictTable(self._engine, names, self.rows)
 
     def _concluded(self, a: str, b: str) -> bool:
         at = self._engine.universe.position.get(b, -1)
@@ -121,50 +119,6 @@ class Concluded:
     @cached_property
     def _view(self) -> View:
         return View(self._bodies, self._engine.memo)
-
-
-class ShownTable:
-    """What is shown of every pair of some events; as `queries.batch.VerdictTable`, with one verdict more."""
-
-    def __init__(self, concluded: Concluded, engine: Engine, names: list[str]) -> None:
-        self._concluded, self._engine, self._names = concluded, engine, names
-
-    def __iter__(self) -> Iterator[tuple[str, str, Shown]]:
-        return ((a, b, shown) for a, others, row in self.rows() for b, shown in zip(others, row, strict=True))
-
-    def rows(self) -> Iterator[tuple[str, list[str], Iterator[Shown]]]:
-        """Each event, those after it in the order of the table, and what is shown of it and each of them.
-
-        Cost: as of `VerdictTable`.
-        """
-        position, size = self._engine.universe.position, len(self._engine.universe)
-        at = [position[name] for name in self._names]
-        for number, row in enumerate(self._concluded.rows(self._names), 1):
-            before, after, concurrent, related, unknown, _, concluded = row.values()
-            digits = (
-                before | concurrent | unknown,
-                after | concurrent | concluded,
-                related | unknown | concluded,
-            )
-            codes = overlaid(digits, size)
-            shown = map(_BY_DIGIT.__getitem__, map(codes.__getitem__, at[number:]))
-            yield self._names[number - 1], self._names[number:], shown
-
-    def counts(self) -> Counter[Shown]:
-        """How many pairs have each. Cost: as of `VerdictTable`."""
-        found = Counter[Shown]()
-        for row in self._concluded.rows(self._names):
-            found.update({shown: later.bit_count() for shown, later in row.items() if later})
-        return found
-
-    def of(self, *wanted: Shown) -> Iterator[tuple[str, str, Shown]]:
-        """The pairs of which one of these is shown, in the order of the table. Cost: as of `VerdictTable`."""
-        position = self._engine.universe.position
-        rank = {position[name]: number for number, name in enumerate(self._names)}
-        for a, row in zip(self._names, self._concluded.rows(self._names), strict=True):
-            found = {rank[at]: shown for shown in wanted for at in bits(row.get(shown, 0))}
-            for number in sorted(found):
-                yield a, self._names[number], found[number]
 
 
 def concluding_concurrency(program: Program) -> tuple[Body, ...]:

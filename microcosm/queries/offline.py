@@ -10,11 +10,12 @@ from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.memo import Memo, View
 from microcosm.engine.prove import Prover
-from microcosm.engine.refutation import Refutation
+from microcosm.engine.refutation import Refutation, clash_of
+from microcosm.engine.strata import assumptions
 from microcosm.errors import MicrocosmError, Stopped, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.givens.spelling import shown
+from microcosm.givens.spelling import expect, shown
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
@@ -111,6 +112,7 @@ class Decisions:
         the rules tell much, and worlds nothing), `exact` is false.
         """
         memo, x, y = self._engine.locate(a, b)
+        depth = self._needed(depth)
         with memo.named(((a, x), (b, y))):
             worlds = Worlds(self._givens, self._engine).possible(a, b, stop)
             if not worlds.relations:
@@ -166,20 +168,42 @@ class Decisions:
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
         """A derivation of a contradiction, None where some world fits. Raises `Stopped`, `Undecided`.
 
-        Cost: exponential in the `<>` at worst.
+        Cost: exponential in the `<>` at worst; under rules that are none of the shipped ones a saturation.
         """
         memo = self._engine.memo
         of = self._givens
         every = self._all or of.complete  # a conflict names no statement that the log is complete
+        known = self._rules.in_profile(read_rules().profile).instances
+        if not (every or {*known} <= {*read_rules().instances}):  # they may contradict what fits a world
+            clash, every = self._saturated()
+            if clash is not None:
+                return clash
         events = bits(memo.domain) if every else self._positions(conflict(of, stop) or ())
         return self._search(memo, events, stop).inconsistency()
 
-    def table(self, depth: int = 0, stop: Stop | None = None) -> PairsLeft:
+    def _saturated(self) -> tuple[Derivation | None, bool]:
+        """By tables of all pairs: a contradiction without assumptions, and whether some `<>` is open."""
+        memo, names = self._engine.memo, self._engine.universe.names
+        judged = {relation: memo.judged((Judgement.OFFLINE, relation)) for relation in Relation}
+        for relation, excluded in assumptions(self._rules).clashes.items():
+            for (other, straight), a in itertools.product(excluded, bits(memo.domain)):
+                against = judged[other].row(a) if straight else judged[other].col(a)
+                if both := judged[relation].row(a) & against:
+                    x, y = names[a], names[lowest(both)]
+                    ends = (x, other, y) if straight else (y, other, x)
+                    sides = ((x, relation, y), ends)
+                    return clash_of(*(self._witness.known(Judgement.OFFLINE, *side) for side in sides)), False
+        before, related = judged[Relation.BEFORE], judged[Relation.RELATED]
+        opened = (related.row(a) & ~(before.row(a) | before.col(a)) for a in bits(memo.domain))
+        return None, any(opened)
+
+    def table(self, depth: int | None = 0, stop: Stop | None = None) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of named events, sorted, first before second.
 
-        Raises `Inconsistent`, `Stopped`. Cost: at depth 0 under the shipped rules that of
-        two closures; under others a fixpoint; with assumptions see `Refutation.deepen`.
+        `depth` None: exactly. Raises `Inconsistent`, `Stopped`. Cost: at depth 0 under the shipped rules that
+        of two closures; under others a fixpoint; with assumptions see `Refutation.deepen`.
         """
+        depth = self._needed(depth)
         names = self._engine.universe.names
         memo = self._engine.memo
         few = memo.domain.bit_count() <= tuning.ALL_TAKE_PART
@@ -190,13 +214,30 @@ class Decisions:
             assert pairs is not None
             return pairs
         search = self._search(memo, bits(memo.domain), stop)
-        search.deepen(depth)
+        if depth is None:
+            for x, y in itertools.combinations(bits(memo.domain), 2):
+                search.settle(x, y)
+        else:
+            search.deepen(depth)
         _refuse(search.clash)
         left = {relation: [memo.domain] * memo.domain.bit_length() for relation in _TABLED}
         for relation, rows in left.items():
             for x, y in search.hypothesis.related(relation):
                 rows[x] &= ~(1 << y)
         return PairsLeft({names[at]: at for at in bits(memo.domain)}, *left.values())
+
+    def _needed(self, depth: int | None) -> int | None:
+        """A depth of assumptions that decides as much; None: exactly.
+
+        Under the shipped rules one for each `<>` decides exactly, and none does more than propagation where
+        there is no `<>` (theorem 14 of docs/theory/depth.md). Cost: a row for each event with a `<>`.
+        """
+        expect(int | None, "depth of assumptions, or None", depth)
+        if self._givens.beyond_worlds or not are_shipped(self._rules):
+            return depth
+        related = self._engine.memo.judged(_RELATED)
+        split = sum(related.row(at).bit_count() for at in bits(related.support()[0])) // 2
+        return 0 if not split else None if depth is None or depth >= split else depth
 
     @property
     def _all(self) -> bool:
@@ -253,8 +294,8 @@ class Decisions:
         return [position[name] for given in givens for name in named(given) if name in position]
 
 
-def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, Relation, str]] | None:
-    """Each `a !< b` that propagation concludes, by any rules; None where it contradicts itself.
+def propagated(givens: Givens, rules: RuleBook) -> set[tuple[str, Relation, str]] | None:
+    """Each `a R b` that propagation concludes, by any rules; None where it contradicts itself.
 
     Cost: an engine and a fixpoint.
     """
@@ -266,8 +307,7 @@ def refuted_orders(givens: Givens, rules: RuleBook) -> set[tuple[str, Relation, 
     if search.hypothesis.clash is not None:
         return None
     names = engine.universe.names
-    refuted = Relation.NOT_BEFORE
-    return {(names[a], refuted, names[b]) for a, b in search.hypothesis.related(refuted)}
+    return {(names[a], relation, names[b]) for relation, a, b in search.hypothesis}
 
 
 def are_shipped(rules: RuleBook) -> bool:

@@ -9,7 +9,7 @@ which may refuse what comes after they took something away. What is refused for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
@@ -124,20 +124,6 @@ def append(engine: Engine, givens: Givens, event: str, strict: bool) -> None:
     except BaseException:
         givens.internal.pop()
         raise
-
-
-def grown(engine: Engine, givens: Givens, more: Givens, links: Iterable[Correspondence]) -> bool:
-    """Give what a log says that has grown, these links to its new events; whether nothing contradicts them.
-
-    If not, the engine is to be built anew. Cost: as `add` for each link, and at the first time linear.
-    """
-    try:
-        if any(engine.add(fact) for fact in links):
-            return False
-    except CyclicGivens:
-        return False
-    givens.grow(more)
-    return True
 
 
 def built(givens: Givens, rules: RuleBook, strict: bool) -> Engine:

@@ -30,7 +30,7 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.order.bits import bits
 from microcosm.order.happens_before import Cycle
 from microcosm.order.order import base_facts, lacking, reached
-from microcosm.queries.offline import are_shipped, refuted_orders
+from microcosm.queries.offline import are_shipped, propagated
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
 
@@ -71,20 +71,21 @@ def without_events(
         for a, b in _lost(givens, left, gone):
             left.add(Correspondence(a, Relation.NOT_BEFORE, b, source))
         return left
-    was, now = (refuted_orders(some, rules) for some in (givens, left))
+    was, now = (propagated(some, rules) for some in (givens, left))
     if was is None or now is None:
         return left  # nothing is known of a microcosm that contradicts itself
     was = {fact for fact in was if gone.isdisjoint(fact[::2])}
     for a, relation, b in sorted(was - now, key=str):
-        left.add(Correspondence(a, relation, b, source))
+        if relation is Relation.NOT_BEFORE:
+            left.add(Correspondence(a, relation, b, source))
     if not closes_givens(rules):
         _restate(engine, left, gone, what)  # something may be judged of what is refuted
-    now = refuted_orders(left, rules)
+    now = propagated(left, rules)
     if now is None:
         raise Undefined(
             f"under these rules {what} cannot be forgotten: the others would contradict themselves"
         )
-    _expect_kept(was, now, what)
+    _expect_kept({fact for fact in was if fact[1] is Relation.NOT_BEFORE or fact in now}, now, what)
     return left
 
 

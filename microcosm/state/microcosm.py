@@ -150,7 +150,7 @@ class Microcosm:
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
 
-        `how` are the options of `microcosm.page.write.modelled`: `title`, `pairs` to begin with, `proofs`.
+        `how` are the options of `microcosm.page.write.contents`: `title`, `pairs` to begin with, `proofs`.
         Raises `TooLarge`, `UnknownEvent`.
         """
         import_module(_PAGES).write(self, path, **how)
@@ -415,7 +415,9 @@ class Microcosm:
         self._ask(a, b, must_exist)
         return self._decisions(profile).verdict(a, b, depth, stop)
 
-    def offline_table(self, *, profile: str = "full", depth: int = 0, stop: Stop | None = None) -> PairsLeft:
+    def offline_table(
+        self, *, profile: str = "full", depth: int | None = 0, stop: Stop | None = None
+    ) -> PairsLeft:
         """What is left of `<`, `>` and `||` for every pair of `events`, as `offline` at a depth.
 
         Raises `Inconsistent`, `Stopped`. Cost: at depth 0 two closures, a fixpoint under changed rules.
@@ -611,15 +613,6 @@ class Microcosm:
                     step(self._engine, self._givens, fact, self.strict)
         finally:
             self._parts.clear()
-
-    def _extend(self, givens: Givens, links: Iterable[Correspondence]) -> None:
-        """Be given what a log says that has grown: these links to its new events, besides what was given.
-
-        Raises `Contradiction`. Cost: as `add` for each link, and at the first time linear.
-        """
-        if not evolve.grown(self._engine, self._givens, givens, links):
-            return self._replace(givens.copy())
-        self._parts.clear()
 
     def _replace(self, givens: Givens) -> None:
         self._engine = self._built(givens)

@@ -347,10 +347,11 @@ def verify(
     if isinstance(proof, Derivation):
         stated = proof.to_json()
     elif isinstance(proof, str | PathLike):
-        text = files.read_text(proof)
+        from microcosm.text.strict_json import TwiceError, decode_json
+
         try:
-            stated = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise TextError(f"is no JSON: {error}", file=files.display_name(proof)) from None
+            stated = decode_json(files.read_text(proof), files.display_name(proof), deep=True)
+        except TwiceError as twice:
+            return Verification(False, twice.message)
     fault = check(given, rules if rules is not None else read_rules(), stated)
     return Verification(fault is None, fault)

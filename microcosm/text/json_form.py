@@ -11,18 +11,19 @@ import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from microcosm.errors import MicrocosmError, TextError
 from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import NOTHING, EventRow, EventTableBuilder
-from microcosm.givens.exact import Number, in_json, json_text, number_or_infinity, of_float, written
+from microcosm.givens.exact import Number, in_json, json_text, of_float, written
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.text import statement as st
 from microcosm.text.event_line import event_to_json
+from microcosm.text.strict_json import decode_json
 
 SCHEMA = "microcosm/1"
 
@@ -76,38 +77,6 @@ def _origin(fact: Correspondence) -> list[str]:
 def read_json(text: str, file: str | None = None) -> Givens:
     """The givens of a JSON text. Raises `TextError`, with line and column where the decoder knows them."""
     return givens_from_json(decode_json(text, file), file)
-
-
-def decode_json(text: str, file: str | None = None) -> object:
-    """JSON to plain objects, refusing repeated keys, NaN and infinities. Raises `TextError`."""
-
-    def members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-            raise TextError(f"the key {st.shown(twice)} stands twice in one object", file=file)
-        return found
-
-    def constant(name: str) -> NoReturn:
-        raise TextError(f"{name} is no JSON number", file=file)
-
-    try:
-        return json.loads(
-            text, object_pairs_hook=members, parse_constant=constant, parse_float=number_or_infinity
-        )
-    except json.JSONDecodeError as error:
-        line = text[text.rfind("\n", 0, error.pos) + 1 :].split("\n", 1)[0]
-        several = error.msg == "Extra data"
-        message = "more than one JSON document" if several else f"not JSON: {error.msg}"
-        hint = "If these are the lines of a log: they are in no format known here." if several else None
-        raise TextError(
-            message, file=file, line=error.lineno, column=error.colno, text=line, hint=hint
-        ) from None
-    except RecursionError:
-        raise TextError("the JSON is nested too deeply", file=file) from None
-    except ValueError:
-        raise TextError("a JSON number has too many digits", file=file) from None
 
 
 def givens_from_json(found: object, file: str | None = None) -> Givens:

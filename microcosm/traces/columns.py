@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import accumulate, chain, compress, count, filterfalse, islice, pairwise, repeat
+from itertools import accumulate, chain, compress, count, filterfalse, pairwise, repeat
 from operator import eq, itemgetter, lt, methodcaller, ne
 from typing import Literal, TypeAlias, overload
 
@@ -292,27 +292,6 @@ class LogColumns:
             columns[3] = [f"{trace}/{message}" if message else "" for trace, message in sent]  # `in_trace`
         return self._extend(columns)
 
-    def own(self) -> None:
-        """Let what was read so far stay as it is, whatever more is taken in. Cost: a copy of the columns."""
-        self._ids, self._process, self._message = [*self._ids], [*self._process], [*self._message]
-        self._kind, self._labels = self._kind[:], [*self._labels]
-        self._files, self._lines, self._attributes = [*self._files], [*self._lines], [*self._attributes]
-
-    def into(self, first: int) -> list[tuple[int, int, str]]:
-        """The links to events from `first` on, in their order: from which, to which, and the source."""
-        found: list[tuple[int, int, str]] = []
-        for process, thread in self._threads.items():
-            at = bisect_left(thread, first)
-            source = f"process {process}"
-            found += [(a, b, source) for a, b in pairwise(thread[max(0, at - 1) :])]
-            origins, receipts = self._origins[process], self._receipts[process]
-            if self._to_itself:
-                origins, receipts = self._from_others(process, origins, receipts)
-            at = bisect_left(receipts, first)
-            ends = zip(origins[at:], receipts[at:], strict=True)
-            found += [(a, b, f"message {self._message[b]}") for a, b in ends]
-        return sorted(found, key=itemgetter(1))
-
     def _extend(self, columns: Sequence[Sequence[str]]) -> bool:
         """Take in the events of some more lines, by their full names; whether nothing is odd about them."""
         processes, seqs, words, messages, *others = columns
@@ -352,12 +331,10 @@ class LogColumns:
             return False
         owner = self._process.__getitem__
         self._to_itself = any(process in map(owner, heard) for process, heard in self._origins.items())
-        named = len(self._ids)
-        self._ids += repeat("", len(self._process) - named)
+        self._ids = [""] * len(self._process)
         for process, thread in self._threads.items():
-            first = bisect_left(thread, named)
-            names = map(f"{process}:".__add__, islice(self._numbers, first, None))
-            deque(map(self._ids.__setitem__, thread[first:], names), maxlen=0)
+            names = map(f"{process}:".__add__, self._numbers)
+            deque(map(self._ids.__setitem__, thread, names), maxlen=0)
         self._heard = set(chain.from_iterable(self._origins.values()))
         many = self._kind.count(_RECEIVE)
         return len(self._heard) == many or sum(map(len, map(set, self._origins.values()))) == many

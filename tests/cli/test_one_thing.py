@@ -88,7 +88,7 @@ def test_the_manual_page_has_every_command_and_option() -> None:
             "--limit is a number of SECONDS from 0, not 'nan'",
         ),
         (("draw", "album.mc", "--most", "1000"), "--most is a whole number from 1 to 400, not '1000'"),
-        (("table", "album.mc", "--depth", "x"), "--depth is a whole number from 0, not 'x'"),
+        (("table", "album.mc", "--depth", "x"), "--depth is a whole number or exact, not 'x'"),
         (("possible", "album.mc", "a", "b", "--limit"), "--limit needs a value"),
         (("online",), "missing FILE... A B"),
         (("check",), "missing FILE"),

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm import Contradiction, Microcosm
+from microcosm import Contradiction, Microcosm, bisimilar
 from microcosm.compare.digest import analogy_digest, analogy_digest_of, givens_digest, same_givens
 from microcosm.compare.verdict_rows import analogous
+from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
 from microcosm.text.mc_reader import read_givens
 from tests import oracle
@@ -107,6 +108,18 @@ def test_equal_digests_mean_analogous(one: Givens, other: Givens) -> None:
     assert analogy_digest_of(one) == analogy_digest(here)
 
 
+@given(microcosms(2, 9))
+def test_the_digest_of_many_events_is_that_of_few(givens: Givens) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        found = {analogy_digest(Microcosm(givens))}
+        patch.setattr("microcosm.tuning.ROWS_HELD", 2)
+        found.add(analogy_digest(Microcosm(givens)))
+        patch.setattr("microcosm.tuning.ROWS_UP_TO", 1)
+        patch.setattr("microcosm.tuning.EVENTS_A_CHAIN", 1)
+        found.add(analogy_digest(Microcosm(givens)))
+    assert len(found) == 1
+
+
 def test_the_digest_of_givens_that_contradict() -> None:
     with pytest.raises(Contradiction):
         analogy_digest_of(read_givens("a < b < a"))
@@ -158,6 +171,26 @@ def test_the_order_of_arrival_does_not_matter(givens: Givens, rng: Random) -> No
     for fact in givens.external.values():
         grown.add(fact)
     assert analogy_digest(grown) == analogy_digest(Microcosm(givens))
+
+
+STATEMENTS = (
+    "a < b", "b || d", "a <> d", "d !< a", "stamp a = 5", "stamp b = [1.5, 2]", "clock d = p {p: 1, q: 2}",
+    "send a = m1 p -> q, r", "receive b = m1 q", "send a = m1 p", "ordering causal", "complete p",
+    "token t = a, x", "process p = a, b", "internal y",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("twice", STATEMENTS)
+def test_what_is_stated_twice_is_given_once(twice: str) -> None:
+    text = "\n".join(STATEMENTS)
+    one = read_givens(text)
+    try:
+        other = read_givens(f"{text}\n{twice}")
+    except TextError:  # it may be stated only once
+        return
+    assert same_givens(one, other)
+    assert givens_digest(one) == givens_digest(other)
+    assert bisimilar(Microcosm(one), Microcosm(other), backward=True).holds
 
 
 @pytest.mark.parametrize("number", ["0", "-0", "-0.0", "0e5", "10", "1e1", "10.00", "1e-400", "0.10", "1e-1"])

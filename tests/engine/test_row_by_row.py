@@ -16,6 +16,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.rows import Rows
+from microcosm.queries.batch import VerdictTable
 from tests.random_rules import random_givens, random_rules
 from tests.thorough import draws
 
@@ -41,7 +42,7 @@ def tables(rules: RuleBook, givens: Givens) -> tuple[list[Verdict], list[Verdict
     saturated, names = Engine(rules, givens), [*givens.named()]
     saturated.saturate()
     expected = [(a, b, saturated.verdict(a, b)) for at, a in enumerate(names) for b in names[at + 1 :]]
-    return [*Engine(rules, givens).table(names)], expected
+    return [*VerdictTable(Engine(rules, givens), names)], expected
 
 
 @pytest.mark.usefixtures("_row_by_row")

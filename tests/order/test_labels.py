@@ -52,6 +52,8 @@ def test_labels_are_the_closure_or_a_cycle_is_shown(
     assert {(a, b) for a in range(10) for b in range(10) if labels.before(a, b)} == reach
     assert {(a, b) for a in range(10) for b in bits(labels.future(a))} == reach
     assert {(a, b) for b in range(10) for a in bits(labels.past(b))} == reach
+    some = [9, 0, *range(1, 9, 2)]
+    assert labels.pasts(some) == [labels.past(v) for v in some]
     assert set(labels.edges()) == set(edges)
     for a, b in product(range(10), repeat=2):
         assert labels.chain(a, b) == first_shortest(labels, a, b)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,16 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.cli.session import page_session
-from microcosm.cli.session.page_session import Following, SessionBackend, content, reread, signature
+from microcosm.cli.session.page_session import Following, SessionBackend, reread, signature
 from microcosm.cli.session.session import How
 from microcosm.logic.rulebook import read_rules
-from microcosm.page.server import EVERY, Turns
 from microcosm.state.microcosm import Microcosm
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import only_whole_lines, open_lines
-from tests.page.talking import Client, behind, written
-from tests.page.test_growing import put_together
+from tests.page.talking import Client, behind
 from tests.page.test_server import SLOW, SOUGHT
 
 ALBUM = Path(__file__).parents[2] / "examples" / "photo-album.jsonl"
@@ -91,7 +86,7 @@ def test_what_was_supposed_is_still_supposed(tmp_path: Path) -> None:
     version = who.version
     log.write_text("".join(LINES), encoding="utf-8")
     found = reread([str(log)], HOW)
-    who.renew(found, *who.pack(found.known, found))
+    who.renew(found, who.pack(found.known, found))
     assert who.version != version
     assert who.note is None
     assert who.answer("login ? like-seen")["verdict"] == "<"
@@ -103,7 +98,7 @@ def test_what_was_supposed_is_still_supposed(tmp_path: Path) -> None:
     ]
     log.write_text("\n".join(contrary) + "\n", encoding="utf-8")
     found = reread([str(log)], HOW)
-    who.renew(found, *who.pack(found.known, found))
+    who.renew(found, who.pack(found.known, found))
     assert who.note == "no longer supposed: suppose upload < look"
     assert who.answer("look ? upload")["verdict"] == "<"
 
@@ -166,71 +161,6 @@ def test_a_signature_tells_growth_truncation_and_rotation(tmp_path: Path) -> Non
     (tmp_path / "second.jsonl").write_text(LINES[2], encoding="utf-8")
     seen.append(signature([str(tmp_path)]))
     assert len({*seen}) == 5
-
-
-def test_only_another_content_is_read_again(tmp_path: Path) -> None:
-    """What was touched, or whose last line is not ended, says the same; one byte of a line does not."""
-    log = tmp_path / "run.jsonl"
-    log.write_text("".join(LINES[:4]), encoding="utf-8")
-    was, looks, everything = (
-        content([str(log)]),
-        signature([str(log)]),
-        content([str(log)], whole_lines=False),
-    )
-    assert was == everything != ()
-    with log.open("a", encoding="utf-8") as file:
-        file.write(LINES[4][:30])
-    assert signature([str(log)]) != looks
-    assert content([str(log)]) == was
-    assert content([str(log)], whole_lines=False) != everything  # of a microcosm all is read
-    os.utime(log, (1, 1))
-    assert content([str(log)]) == was
-    with log.open("a", encoding="utf-8") as file:
-        file.write(LINES[4][30:])
-    grown = content([str(log)])
-    assert grown != was
-    log.write_text("".join(LINES[:5]).replace("login", "logon"), encoding="utf-8")
-    assert content([str(log)]) not in (grown, was)
-    log.write_bytes(gzip.compress("".join(LINES[:5]).encode()))
-    assert content([str(log)]) == grown  # it says the same, packed or not
-    log.unlink()
-    assert content([str(log)]) == ()
-
-
-def test_a_log_that_says_nothing_new_is_not_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log, read = tmp_path / "run.jsonl", list[str]()
-    log.write_text("".join(LINES[:4]), encoding="utf-8")
-    who, turns = behind(log), Turns()
-
-    def counted(paths: Any, how: How) -> Any:
-        read.append(log.read_text(encoding="utf-8"))
-        return reread(paths, how)
-
-    monkeypatch.setattr(page_session, "reread", counted)
-    monkeypatch.setattr(Following, "_may_grow", lambda *_: False)
-    reader = Following([str(log)], HOW)
-    looks: list[str] = []
-
-    class Looks(threading.Event):
-        """Each look at the log is after one step of its writer."""
-
-        def wait(self, timeout: float | None = None) -> bool:
-            if timeout == EVERY:
-                looks.append("")
-                steps = {1: LINES[4][:9], 2: LINES[4][9:20], 3: LINES[4][20:], 5: LINES[5][:3]}
-                with log.open("a", encoding="utf-8") as file:
-                    file.write(steps.get(len(looks), ""))
-            return len(looks) > 6
-
-    worker = threading.Thread(target=turns.work)
-    worker.start()
-    reader.run(who, turns, Looks())
-    turns.close()
-    worker.join()
-    assert read == ["".join(LINES[:5])]
-    assert who.contents()["head"]["counts"]["events"] == 5
 
 
 Started = Callable[..., tuple[Client, subprocess.Popen[str]]]
@@ -307,27 +237,6 @@ def test_a_log_is_read_on_as_it_grows_and_ctrl_c_ends_it(started: Started, tmp_p
     assert process.returncode == 0
     assert out == ""
     assert "Traceback" not in err
-
-
-def test_of_a_large_log_the_page_is_sent_what_is_new(started: Started, tmp_path: Path) -> None:
-    log, lines = tmp_path / "run.jsonl", [*written(6300, 4)]
-    log.write_text("".join(lines[:6000]), encoding="utf-8")
-    client, _ = started("run.jsonl", "--follow")
-    version, columns = None, dict[str, bytes]()
-    for end, whole in ((6000, True), (6100, True), (6200, False), (6300, False)):
-        log.write_text("".join(lines[:end]), encoding="utf-8")
-        until(client, lambda head, end=end: bool(head["counts"]["events"] == end))  # type: ignore[misc]
-        told = client.http.get("/columns", params={"since": version}).json()
-        assert ("columns" in told) == whole
-        version = told["version"]
-        for name, text in told.get("columns", {}).items():
-            columns[name] = gzip.decompress(base64.b64decode(text))
-        columns |= put_together(columns, told.get("pieces", {}))
-        assert {one["name"] for one in told["head"]["columns"]} == {*columns}
-    kinds = Microcosm.read(log).events_table
-    assert kinds is not None
-    assert len(columns["kind"]) == len(kinds) == 6300
-    assert client.line("p0:1 < p0:900?")["verdict"] == "<"
 
 
 def test_ctrl_c_ends_what_is_being_computed(started: Started, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import gc
 import gzip
 import io
 import json
@@ -297,48 +296,6 @@ def test_an_answer_that_takes_too_long_makes_room_for_the_next(tmp_path: Path) -
     assert "took too long" in slow["error"]
     assert verdict["verdict"] == proof["verdict"] == "<"
     assert diff["diff"] == [["+", "c < d"]]  # nothing is lost by it
-
-
-def test_nothing_is_done_for_whoever_is_gone(album: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What is being done is ended, what waits is not begun, and the next one is answered; without a limit.
-
-    Nor is a word of it said in the terminal of the session.
-    """
-    who, begun = behind(album), list[str]()
-    answer = who.answer
-
-    def answered(line: str) -> dict[str, Any]:
-        begun.append(line)
-        while line == "what takes for ever":
-            pass
-        return answer(line)
-
-    who.answer = answered  # type: ignore[method-assign]
-
-    def talk(address: str) -> list[Any]:
-        stays = Client(address)
-        stays.line("like < late")
-        leaving = [Client(address) for _ in range(3)]
-
-        def leave(client: Client, line: str, after: float) -> None:
-            with pytest.raises(httpx.ReadTimeout):
-                client.http.post("/line", json={"line": line}, timeout=after)
-            client.close()
-
-        lines = ("what takes for ever", 2.0), ("why like < look", 0.5), ("check", 0.5)
-        for client, (line, after) in zip(leaving, lines, strict=True):
-            threading.Thread(target=leave, args=(client, line, after)).start()
-            time.sleep(0.1)
-        return [stays.line("unshare ? late"), stays.line("diff")]
-
-    began = time.monotonic()
-    verdict, diff = talked(who, talk, limit=0)
-    assert verdict["verdict"] is not None
-    assert diff["diff"] == [["+", "like < late"]]
-    assert begun == ["like < late", "what takes for ever", "unshare ? late", "diff"]
-    assert time.monotonic() - began < 10
-    gc.collect()
-    assert [entry.getMessage() for entry in caplog.records if entry.name == "asyncio"] == []
 
 
 def test_work_that_is_ended_is_recovered_from_and_the_rest_is_done() -> None:

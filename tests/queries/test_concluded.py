@@ -64,7 +64,7 @@ def test_a_complete_log_shows_what_happened_of_every_pair(seed: int) -> None:
         assert {*shown.with_verdict(Relation.BEFORE, event)} == {a for a, b in order if b == event}
     counts = shown.table(known.events).counts()
     assert counts.total() == len(table)
-    assert counts[ConcludedOffline.APART] == len([*shown.table(known.events).of(ConcludedOffline.APART)])
+    assert counts[ConcludedOffline.APART] == len([*shown.table(known.events).of_any(ConcludedOffline.APART)])
 
 
 def test_of_some_processes_no_more_is_shown_than_follows() -> None:

@@ -14,7 +14,7 @@ from microcosm.givens.givens import Givens
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
-from microcosm.logic.rulebook import RuleBook, read_rules
+from microcosm.logic.rulebook import RuleBook, parse_rules, read_rules
 from microcosm.queries.offline import Inconsistent, Offline
 from tests import oracle, posets
 from tests.enumeration import Facts, as_givens, enumerated, inside, up_to_renaming
@@ -22,6 +22,7 @@ from tests.naive import Fact, Naive
 from tests.notation import mc
 from tests.posets import Pair
 from tests.queries.test_possible import facts_of
+from tests.rulesets import blocks, ten
 from tests.strategies import microcosms
 
 STRIDE = 97
@@ -57,7 +58,7 @@ def wanted(givens: Givens) -> Left | None:
     return {(events[i], events[k]): signs for (i, k), signs in possible.items()}
 
 
-def found(m: Microcosm, depth: int, profile: str = "full") -> Left | None:
+def found(m: Microcosm, depth: int | None, profile: str = "full") -> Left | None:
     """For each pair of events what is left of it at a depth; None where the rules contradict themselves."""
     clash: list[Derivation] = []
     try:
@@ -137,7 +138,33 @@ def test_as_deep_as_related_pairs_are_open_is_enough(text: str) -> None:
     assert 1 <= open_pairs <= 5
     want = wanted(m.givens)
     depth = min(open_pairs - (want is None), 2)  # what is found at depth 2 is found at any greater one
-    assert found(m, depth) == want
+    assert found(m, depth) == found(m, 100_000) == found(m, None) == want
+    if want is not None:
+        for pair in want:
+            assert proved(m, *pair, depth=100_000).possible == proved(m, *pair).possible
+
+
+def test_no_depth_is_without_end() -> None:
+    """As many assumptions as may be nested, of as many events as all take part, with most pairs open."""
+    m = Microcosm.parse("\n".join(f"a{at} <> b{at} \n b{at} <> a{at + 1}" for at in range(8)))
+    assert proved(m, "a0", "a8", depth=100_000).possible == (
+        Relation.BEFORE,
+        Relation.AFTER,
+        Relation.CONCURRENT,
+    )
+
+
+def test_under_own_rules_a_contradiction_may_be_among_any_events() -> None:
+    """Also where worlds see none, and there are more events than all of which take part in a search."""
+    own = "rule Own:\n    ||- a || b\n    ------------\n    ||- a < b\n"
+    rules = parse_rules(ten() + "\n" + "\n".join(blocks("offline.rules").values()) + own)
+    text = " < ".join(f"e{at}" for at in range(300))
+    assert Microcosm.parse(text, rules=rules).contradiction() is None
+    for more in ("x || y", "x <> y \n y || z"):
+        m = Microcosm.parse(f"{text} \n {more}", rules=rules)
+        proof = m.contradiction()
+        assert proof is not None
+        assert kernel.check(m.givens, rules, proof.to_json()) is None
 
 
 def test_without_related_pairs_propagation_is_exact() -> None:

@@ -36,21 +36,22 @@ TOLD = "tests/worlds/test_complete.py"
 MUTANTS = [
     Mutant(
         "what is possible beside a verdict", "cli/commands/claims.py",
-        'stated["possible"] == [sign for sign in SIGNS[:3] if sign not in refuted]', "True", CLAIMS,
+        ", possible=left_over)", ")", CLAIMS,
     ),
     Mutant(
         "no verdict though one relation is left", "cli/commands/claims.py",
-        'stated["verdict"] is not None or len(possible) > 1', "True", CLAIMS,
+        "(verdict is not None or len(possible) > 1)", "True", CLAIMS,
     ),
     Mutant(
         "what is possible against the verdict", "cli/commands/claims.py",
-        "_require({*possible} <= meant", "_require(True", CLAIMS,
+        "{*possible} <= {*MEANS.get(verdict, SIGNS)}", "True", CLAIMS,
     ),
     Mutant("fields that no answer has",
         "cli/commands/claims.py", "if unknown := sorted(", "if not sorted(", CLAIMS),
     Mutant(
         "an answer where no world fits", "cli/commands/claims.py",
-        '_require(nothing and stated["exact"] is True', "_require(True", CLAIMS,
+        "consistent=False, verdict=None, refuted=[], possible=[], derivations={}, exact=True",
+        "consistent=False", CLAIMS,
     ),
     Mutant(
         "what is exact by its word", "cli/commands/claims.py",
@@ -62,7 +63,7 @@ MUTANTS = [
     ),
     Mutant(
         "events that nothing names", "cli/commands/claims.py",
-        "strangers) == strangers", "[]) is not None", CLAIMS,
+        ", unknown_events=[event for event in pair if event not in named]", "", CLAIMS,
     ),
     Mutant(
         "a conflict that is not given", "cli/commands/claims.py",

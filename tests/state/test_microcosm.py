@@ -133,7 +133,7 @@ def test_the_kernel_checks_what_was_derived_and_nothing_else(tmp_path: Path) -> 
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(answer)
     (tmp_path / "proof.json").write_text("{")
-    with pytest.raises(TextError, match="no JSON"):
+    with pytest.raises(TextError, match="not JSON"):
         verify(known, tmp_path / "proof.json")
     less = Microcosm.parse("a < b < c", rules=without("In-Tr"))
     assert not verify(less, proof).valid

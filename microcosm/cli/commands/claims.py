@@ -60,9 +60,16 @@ class NotSo(MicrocosmError):
     """Something that an answer says is not so."""
 
 
-def _require(holds: bool, fault: str) -> None:
+def _require(holds: object, fault: str) -> None:
     if not holds:
         raise NotSo(fault)
+
+
+def _expect(stated: dict[str, Any], **fields: object) -> None:
+    """Raise `NotSo` where an answer has one of these fields, and it is another."""
+    for name, value in fields.items():
+        if name in stated and (stated[name] != value or type(stated[name]) is not type(value)):
+            raise NotSo(f"`{name}` has to be {output.as_json(value)}, by all else that is known")
 
 
 def fault(stated: dict[str, Any], givens: Givens, book: RuleBook, stop: Stop | None = None) -> str | None:
@@ -97,9 +104,7 @@ def _kind(stated: dict[str, Any]) -> str:
         raise NotSo(f"the answer has a field {unknown[0]!r} that no such answer has")
     if missing := sorted(fields - set(stated)):
         raise NotSo(f"the answer has no field {missing[0]!r}")
-    _require(
-        stated.get("schema", output.SCHEMA) == output.SCHEMA, f"the answer's schema is not {output.SCHEMA}"
-    )
+    _expect(stated, schema=output.SCHEMA)
     return kind
 
 
@@ -108,59 +113,46 @@ def _kind(stated: dict[str, Any]) -> str:
 
 def _claimed(stated: dict[str, Any], kind: str) -> list[object]:
     """The derivations that the kernel has to accept. Raises `NotSo` where the answer contradicts itself."""
-    if kind == "check":
-        return _contradiction(stated)
-    match stated["pair"]:
+    match stated.get("pair", ["a", "b"]):
         case [str(left), str(right)] if left != right:
-            claimed = {"online": _online, "offline": _offline, "possible": _possible}
-            return claimed[kind](stated, left, right)
-    raise NotSo("the answer's pair is not two events")
+            pass
+        case _:
+            raise NotSo("the answer's pair is not two events")
+    if "consistent" in stated:  # no world fits, so an offline verdict says nothing of its pair
+        derivation = _with_lemmas(stated)
+        _expect(stated, consistent=False, verdict=None, refuted=[], possible=[], derivations={}, exact=True)
+        conclusion = derivation.get("conclusion") if isinstance(derivation, dict) else None
+        relation = conclusion.get("relation") if isinstance(conclusion, dict) else None
+        _require(relation == "contradiction", "the derivation does not conclude a contradiction")
+        return [derivation]
+    _require(isinstance(stated.get("exact", True), bool), "`exact` is true or false")
+    return {"online": _online, "offline": _offline, "possible": _possible}[kind](stated, left, right)
 
 
 def _online(stated: dict[str, Any], left: str, right: str) -> list[object]:
     derivation, verdict = _with_lemmas(stated), stated["verdict"]
+    judgements = ("online", "offline") if verdict == "||" else ("online",)  # as the log is complete
+    concluded = any(concludes(derivation, each, left, str(verdict), right) for each in judgements)
     _require(
-        verdict in (*SIGNS, "?"),
-        "the answer's verdict is no relation that online decision making concludes",
-    )
-    told_by_complete = verdict == "||" and concludes(derivation, "offline", left, verdict, right)
-    _require(
-        told_by_complete or concludes(derivation, "online", left, verdict, right),
+        concluded and verdict in (*SIGNS, "?"),
         "the derivation does not conclude what the answer says of its pair",
     )
     return [derivation]
 
 
 def _offline(stated: dict[str, Any], left: str, right: str) -> list[object]:
-    derivations, verdict, refuted = stated["derivations"], stated["verdict"], stated["refuted"]
-    if "consistent" in stated:  # no world fits, so it says nothing of its pair
-        nothing = [verdict, refuted, stated["possible"], derivations] == [None, [], [], {}]
-        message = "where no world fits, there is no verdict on any pair"
-        _require(nothing and stated["exact"] is True, message)
-        return _contradiction(stated)
+    derivations = stated["derivations"]
     _require(isinstance(derivations, dict) and bool(derivations), NOTHING)
-    known = isinstance(refuted, list) and all(sign in SIGNS for sign in refuted)
-    _require(known, "`refuted` lists relations among < > || <>")
-    _require(
-        verdict is None or verdict in SIGNS,
-        "the answer's verdict is no relation that offline decision making concludes",
-    )
-    said_signs = {f"!{sign}" for sign in refuted} | ({verdict} if verdict is not None else set())
-    _require(
-        said_signs == derivations.keys() and len(set(refuted)) == len(refuted),
-        "the answer's derivations are not those of its verdict and of what it refutes",
-    )
-    _require(
-        stated["possible"] == [sign for sign in SIGNS[:3] if sign not in refuted],
-        "`possible` is not what is left of < > || when `refuted` is taken away",
-    )
-    _require(isinstance(stated["exact"], bool), "`exact` is true or false")
+    refuted = [sign for sign in SIGNS if f"!{sign}" in derivations]
+    proved = next((sign for sign in SIGNS if sign in derivations), None)
+    left_over = [sign for sign in SIGNS[:3] if sign not in refuted]
+    _expect(stated, verdict=proved, refuted=refuted, possible=left_over)
+    told = {f"!{sign}" for sign in refuted} | {proved} - {None}
+    _require(derivations.keys() == told, "the answer has derivations of more than it says")
     for sign, derivation in derivations.items():
         _require(derivation is not None, f"there is no derivation of {sign} to verify: a solver decided it")
-        _require(
-            concludes(derivation, "offline", left, sign, right),
-            f"the derivation of {sign} does not conclude what the answer says of its pair",
-        )
+        concluded = concludes(derivation, "offline", left, sign, right)
+        _require(concluded, f"the derivation of {sign} does not conclude it of the answer's pair")
     _require("certificate" not in stated, "a certificate is of what has no derivation")
     return [*derivations.values()]
 
@@ -170,31 +162,11 @@ def _possible(stated: dict[str, Any], left: str, right: str) -> list[object]:
     in_order = isinstance(possible, list) and possible == [sign for sign in SIGNS[:3] if sign in possible]
     _require(in_order, "`possible` lists relations among < > ||, in this order")
     shown = isinstance(worlds, dict) and worlds.keys() <= set(possible)
-    _require(shown, "`worlds` has worlds of what is possible")
-    _require(isinstance(stated["exact"], bool), "`exact` is true or false")
-    _require(
-        not stated["exact"] or worlds.keys() == set(possible),
-        "`exact` is true, and something possible has no world",
-    )
-    _require(
-        ("conflict" in stated) != bool(possible),
-        "a `conflict` is told where nothing is possible, and nowhere else",
-    )
+    all_shown = shown and (not stated["exact"] or len(worlds) == len(possible))
+    _require(all_shown, "`worlds` has a world of what is possible, and if `exact` is true, of all of it")
+    told = ("conflict" in stated) != bool(possible)
+    _require(told, "a `conflict` is told where nothing is possible, and nowhere else")
     return []
-
-
-def _contradiction(stated: dict[str, Any]) -> list[object]:
-    derivation = _with_lemmas(stated)
-    conclusion = derivation.get("conclusion") if isinstance(derivation, dict) else None
-    _require(
-        stated["consistent"] is False and isinstance(conclusion, dict),
-        "the answer does not say that the microcosm is inconsistent",
-    )
-    assert isinstance(conclusion, dict)
-    _require(
-        conclusion.get("relation") == "contradiction", "the derivation does not conclude a contradiction"
-    )
-    return [derivation]
 
 
 def _with_lemmas(stated: dict[str, Any]) -> object:
@@ -215,25 +187,14 @@ def _look_beside(
     kind: str, stated: dict[str, Any], givens: Givens, book: RuleBook, stop: Stop | None
 ) -> None:
     """Raise `NotSo` where something is not so in an answer of this kind whose derivations are valid."""
-    _require(
-        (stated.get("events") or None) == (_events(stated, givens) or None),
-        "`events` is not what the log says of the events of this answer",
-    )
-    named = set(givens.named())
-    pair = stated.get("pair", [])
-    strangers = [event for event in pair if event not in named]
-    _require(
-        stated.get("unknown_events", strangers) == strangers,
-        "`unknown_events` is not what the microcosm does not name of the pair",
-    )
+    named, pair, listed = set(givens.named()), stated.get("pair", []), stated.get("events")
+    said = events_field(givens, *listed).get("events", {}) if isinstance(listed, dict) else {}
+    _expect(stated, events=said, unknown_events=[event for event in pair if event not in named])
     if kind == "offline" and "consistent" not in stated and book.instances == read_rules().instances:
         # Under other rules a verdict may refute nothing, and a relation that is left not be the verdict.
-        meant, possible = {*MEANS.get(stated["verdict"], SIGNS)}, stated["possible"]
-        _require({*possible} <= meant, "what is possible is not what the verdict says")
-        _require(
-            stated["verdict"] is not None or len(possible) > 1,
-            "the answer has no verdict, though what it refutes leaves one relation at most",
-        )
+        verdict, possible = stated["verdict"], stated["possible"]
+        meant = {*possible} <= {*MEANS.get(verdict, SIGNS)} and (verdict is not None or len(possible) > 1)
+        _require(meant, "what is possible is not what the verdict says")
     match kind:
         case "offline" if stated["exact"] and stated["possible"]:
             _look_for_worlds(stated["possible"], pair, givens, stop)
@@ -241,12 +202,6 @@ def _look_beside(
             _look_at_conflict(stated.get("conflict"), givens, stop)
         case "possible":
             _look_at_worlds(stated, pair, givens, stop)
-
-
-def _events(stated: dict[str, Any], givens: Givens) -> object:
-    """What the log says of the events that an answer lists, where it lists any."""
-    listed = stated.get("events")
-    return events_field(givens, *listed).get("events") if isinstance(listed, dict) else listed
 
 
 def _look_for_worlds(possible: Sequence[str], pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
@@ -287,10 +242,8 @@ def _numbered(order: Sequence[str], before: Sequence[tuple[str, str]], at: Mappi
 
 def _look_at_worlds(stated: dict[str, Any], pair: Sequence[str], givens: Givens, stop: Stop | None) -> None:
     """Raise `NotSo` where something is not so in an answer of `possible`."""
-    possible, unheeded = stated["possible"], list(ignored(givens))
-    _require(
-        stated.get("ignored", unheeded) == unheeded, "`ignored` is not what worlds do not take into account"
-    )
+    possible = stated["possible"]
+    _expect(stated, ignored=list(ignored(givens)))
     if not possible:
         _look_at_conflict(stated["conflict"], givens, stop)
         _prove(None, pair, givens, stop)

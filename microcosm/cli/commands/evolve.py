@@ -223,7 +223,6 @@ def _witness_fields(witness: Difference) -> dict[str, object]:
         "verdicts": None if verdicts is None else [verdict.value for verdict in verdicts],
         "path": None if path is None else [{"remove": [f.left, str(f.relation), f.right]} for f in path],
         "given": None if given is None else {"file": given.to, "statement": given.statement},
-        **({} if witness.sure else {"sure": False}),
     }
 
 
@@ -241,10 +240,8 @@ def _difference(
     if given is not None:
         yield f"given in {files[given.to - 1]} only: {output.printable(given.statement)}"
     if witness.path is None:
-        if witness.sure:
-            yield "no removals lead to different verdicts: only the givens tell the two apart"
-        else:
-            yield "no removals were found that lead to different verdicts; not all of them were tried"
+        known = "" if options.rules() is None else "were found that "
+        yield f"no removals {known}lead to different verdicts: only the givens tell the two apart"
     elif witness.path:
         gone = [output.printable(statement(f.left, str(f.relation), f.right, words)) for f in witness.path]
         yield f"after removing {output.listed(gone)} wherever {'they are' if gone[1:] else 'it is'} given:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option, Typer
@@ -17,7 +17,7 @@ from microcosm.cli.show.verdict import note_unknown_events, proof_tree, unknown_
 from microcosm.engine.ground import Universe
 from microcosm.engine.lowering import closes_givens
 from microcosm.errors import MissingLibrary, Stopped
-from microcosm.logic.derivation import proof_object
+from microcosm.givens.givens import Givens
 from microcosm.queries.possible import Worlds, shown_by
 from microcosm.state.evolve import clash_node
 from microcosm.state.microcosm import Microcosm
@@ -217,9 +217,9 @@ def check(
       microcosm check phone.mc laptop.mc
     """
     book = reading.rulebook()
-    codes = [_check(each, book, strict, options.stop_after(limit)) for each in reading.sources(files)]
-    worst = (exits.USAGE, exits.BAD_INPUT, exits.REFUTED, exits.UNDECIDED, exits.HOLDS)
-    return next(code for code in worst if code in codes)
+    return exits.worst(
+        [_check(each, book, strict, options.stop_after(limit)) for each in reading.sources(files)]
+    )
 
 
 def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> int:
@@ -255,15 +255,10 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
                 unfit = show.NO_WORLD if found else show.NONE_FITS
         consistent = fits and proof is None
     except Stopped:
-        nothing = {"consistent": None, "derivation": None, "conflict": None}
-        return output.answer(nothing, f"{output.printable(file)}: {UNDECIDED}", exits.UNDECIDED)
+        fields = show.check_fields(Givens(), None, None, None)
+        return output.answer(fields, f"{output.printable(file)}: {UNDECIDED}", exits.UNDECIDED)
     except exits.EXPECTED as error:
         return exits.failure(error, "microcosm check")
-
-    def fields() -> dict[str, object]:
-        derivation = None if proof is None else proof_object(proof)
-        answer = {"consistent": consistent, "derivation": derivation, "conflict": show.statements(found)}
-        return {**answer, **events_field(givens, proofs=[proof])}
 
     def lines() -> Iterator[str]:
         if shown is not None:
@@ -276,4 +271,5 @@ def _check(source: Source, book: RuleBook, strict: bool, stop: Stop | None) -> i
             yield ""
             yield from proof_tree(reading.microcosm_of(givens, book), proof)
 
-    return output.answer(fields, lines(), exits.holding(consistent))
+    stated = partial(show.check_fields, givens, consistent, found, proof)
+    return output.answer(stated, lines(), exits.holding(consistent))

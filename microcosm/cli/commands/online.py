@@ -12,7 +12,6 @@ from typer import Argument, Option, Typer
 from microcosm.cli import exits, options, output, reading
 from microcosm.cli.show import verdict as show
 from microcosm.cli.show.proofs import events_field
-from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.givens.relation import Relation
@@ -164,26 +163,11 @@ def why_not(
     files, stated = reading.relation_asked(asked)
     known = reading.load(files, strict=strict)
     left, right = reading.pair_of(known, stated.left, stated.right)
-    words = quote if output.for_machines() else show.words_of(known)
-    found = known.why_not(left, stated.relation, right, must_exist=must_exist, words=words)
-    shown, offline = show.stands(known, left, right)
-    holds = found.holds or (offline and stated.relation is shown)
+    if must_exist:
+        known.require(left, right)
     show.note_unknown_events(known, left, right)
-
-    def fields() -> dict[str, object]:
-        named = events_field(known, left, right, *(event for p in found.premises for event in p.events))
-        more = {**show.concluded_field(offline), **show.unknown_events(known, left, right), **named}
-        return {"holds": holds, "premises": show.premise_fields(found.premises), **more}
-
-    def lines() -> Iterator[str]:
-        text = show.statement(left, str(stated.relation), right, show.words_of(known))
-        yield f"{text} {'holds' if holds else 'does not hold'}"
-        if offline:
-            concluded = show.statement(left, str(shown), right, show.words_of(known))
-            yield from show.prose(f"{concluded} is {show.by_complete(known)}")
-        yield from show.premise_lines(found.premises)
-
-    return output.answer(fields, lines(), exits.holding(not holds))
+    holds, fields, lines = show.why_not(known, left, stated.relation, right)
+    return output.answer(fields, lines, exits.holding(not holds))
 
 
 def _explained(

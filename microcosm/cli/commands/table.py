@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from microcosm.cli.output import Fields
     from microcosm.cli.show.tables import Rows, Verdict
     from microcosm.queries.batch import VerdictTable
-    from microcosm.queries.concluded import Shown, ShownTable
+    from microcosm.queries.concluded import Shown
     from microcosm.queries.possible import PairsLeft
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
@@ -43,7 +43,7 @@ def table(
         str, Option(metavar="online|offline|possible", help="Verdicts, or what may be.")
     ] = "online",
     every: Annotated[bool, Option("--all", help="Every pair, on a line of its own.")] = False,
-    depth: Annotated[int, Option(metavar="N", min=0, help="For offline: how deep assumptions nest.")] = 0,
+    depth: Annotated[str, Option(metavar="N|exact", help="For offline: how deep assumptions nest.")] = "0",
     limit: options.Limit = None,
     strict: options.Strict = False,
 ) -> int:
@@ -62,9 +62,10 @@ def table(
         raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
     if limit is not None and mode != "possible":
         raise exits.UsageError("--limit is for --mode possible: the others need no search")
-    if depth and mode != "offline":
+    nests = options.natural("--depth", depth, {"exact": None})
+    if nests != 0 and mode != "offline":
         raise exits.UsageError("--depth is for --mode offline")
-    code, book = exits.HOLDS, reading.rulebook()
+    codes, book = [exits.HOLDS], reading.rulebook()
     sources = reading.sources(files)
     for number, source in enumerate(sources):
         file = source.name
@@ -72,19 +73,19 @@ def table(
             with kept():
                 known = reading.microcosm_of(reading.given_in(source, strict=strict), book, strict=strict)
         except exits.EXPECTED as error:
-            code = exits.failure(error, "microcosm table")
+            codes.append(exits.failure(error, "microcosm table"))
             continue
         if len(sources) > 1 and not output.for_machines():
             output.say(*([""] if number else []), f"{output.printable(file)}:")
         if mode == "possible":
-            code = max(code, _possible(file, known, every, options.stop_after(limit)))
+            codes.append(_possible(file, known, every, options.stop_after(limit)))
         elif mode == "offline":
-            code = max(code, _offline(file, known, every, depth))
+            codes.append(_offline(file, known, every, nests))
         else:
             show.warn_if_inconsistent(known, source.paths)
             more = _concluded(known) if output.for_machines() else {}
             _give(file, known, _table(known).rows(), more, _lines(known) if every else overview(known), every)
-    return code
+    return exits.worst(codes)
 
 
 def _give(file: str, known: Microcosm, rows: Rows, more: Fields, lines: Iterable[Any], every: bool) -> None:
@@ -99,7 +100,7 @@ def _give(file: str, known: Microcosm, rows: Rows, more: Fields, lines: Iterable
         output.say_all(lines)
 
 
-def _table(known: Microcosm) -> VerdictTable | ShownTable:
+def _table(known: Microcosm) -> VerdictTable:
     """The online verdicts; of a log that is said to be complete, with what is concluded offline from that."""
     return known.concluded.table(known.events) if known.givens.complete else known.table()
 
@@ -202,7 +203,7 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
     return exits.HOLDS if decided else exits.UNDECIDED
 
 
-def _offline(file: str, known: Microcosm, every: bool, depth: int) -> int:
+def _offline(file: str, known: Microcosm, every: bool, depth: int | None) -> int:
     """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
     from microcosm.queries.offline import Inconsistent
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json as json_text
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Typer
 
 from microcosm import files
 from microcosm.cli import exits, options, output, reading
-from microcosm.errors import MicrocosmError, Stopped, TextError
+from microcosm.errors import Stopped
 from microcosm.kernel import check as kernel
 from microcosm.kernel.consistent import surely_consistent
+from microcosm.text.strict_json import TwiceError, decode_json
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -59,9 +57,9 @@ def verify(
         compile_rules(book)  # those that cannot be ordered are bad input, whatever is to be verified
     fault: str | None
     try:
-        stated = parse(files.read_text(proof), files.display_name(proof))
+        stated = decode_json(files.read_text(proof), files.display_name(proof), deep=True)
     except TwiceError as twice:
-        fault = str(twice)
+        fault = twice.message
     else:
         if not _concludes_contradiction(stated) and not surely_consistent(givens, book):
             reading.microcosm_of(givens, book)  # of givens that exclude each other nothing else is said
@@ -121,114 +119,3 @@ def fault_of(stated: object, givens: Givens, book: RuleBook, stop: Stop | None =
         return claims.fault(stated, givens, book, stop)
 
     return kernel.check(givens, book, stated)
-
-
-LONGEST_INTEGER = 300
-"""An integer of more digits than any count has is read as a float."""
-
-
-class TwiceError(MicrocosmError, ValueError):
-    """A key that stands twice in one object: well-formed JSON that says two things."""
-
-
-def parse(text: str, file: str) -> object:
-    """The value of a JSON text. Raises `TextError` where it is none, `TwiceError` for a duplicate key."""
-    try:
-        return json_text.loads(
-            text, object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, strict=True
-        )
-    except json_text.JSONDecodeError as error:
-        _refuse(text, error.pos, error.msg, file)
-    except _NoJSON as error:
-        _refuse(text, max(text.find(str(error)), 0), f"{error} is no JSON value", file)
-    except RecursionError:
-        return deep(text, file)
-
-
-def _refuse(text: str, at: int, message: str, file: str) -> NoReturn:
-    begin = text.rfind("\n", 0, at) + 1
-    end = text.find("\n", at)
-    raise TextError(
-        f"is no JSON: {message}",
-        file=file,
-        line=text.count("\n", 0, at) + 1,
-        column=at - begin + 1,
-        text=text[begin : end if end >= 0 else None],
-    )
-
-
-class _NoJSON(MicrocosmError):
-    pass
-
-
-def _constant(word: str) -> NoReturn:
-    raise _NoJSON(word)
-
-
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= LONGEST_INTEGER else float(digits)
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise TwiceError(f"the key {json_text.dumps(key)} stands twice in one object")
-            seen.add(key)
-    return found
-
-
-_PART = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]|-Infinity|[^]["{}-]++|.', re.DOTALL)
-"""A string, a bracket, or what stands between."""
-
-_HOLE = "-Infinity"
-"""What stands in the place of an array or object that was read already: nothing that a text may have."""
-
-
-def deep(text: str, file: str) -> object:
-    """The value of a text that is nested deeper than the library reads: from inside to outside.
-
-    Raises as `parse`. Cost: linear.
-    """
-    opened = [_Opened(0)]
-    for found in _PART.finditer(text):
-        part = found[0]
-        if part == _HOLE:
-            _refuse(text, found.start(), f"{part} is no JSON value", file)
-        if part in "[{":
-            opened.append(_Opened(found.start()))
-        opened[-1].parts.append(part)
-        if part in "]}":
-            if len(opened) == 1:
-                break
-            inner = opened.pop()
-            opened[-1].members.append(inner.value(text, file))
-            opened[-1].parts.append(_HOLE)
-    return opened[-1].value(text, file)
-
-
-@dataclass
-class _Opened:
-    """An array or object that is open, or the text around all of them: what was read of it, and in it."""
-
-    begins: int
-    parts: list[str] = field(default_factory=list)
-    members: list[object] = field(default_factory=list)
-
-    def value(self, text: str, file: str) -> object:
-        """Its value, each of its members standing where there is a hole. Raises as `parse`."""
-        members = iter(self.members)
-
-        def constant(word: str) -> object:
-            return next(members) if word == _HOLE else _constant(word)
-
-        try:
-            return json_text.loads(
-                "".join(self.parts), object_pairs_hook=_object, parse_constant=constant, parse_int=_integer
-            )
-        except json_text.JSONDecodeError as error:
-            _refuse(text, self.begins, error.msg, file)
-        except _NoJSON as error:
-            _refuse(text, text.find(str(error), self.begins), f"{error} is no JSON value", file)

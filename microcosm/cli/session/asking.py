@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -97,17 +98,10 @@ def check(session: Session, sentence: Sentence) -> Answer:
     conflict = known.conflict(stop)
     by_worlds_alone = not known.givens.beyond_worlds and are_shipped(known.rules)
     proof = None if conflict is None and by_worlds_alone else known.contradiction(stop=stop)
-    if conflict is None and proof is None:
-        return Answer([show.FITS], lambda: {"consistent": True, "derivation": None, "conflict": None})
-
-    def fields() -> Fields:
-        derivation = None if proof is None else proof_object(proof)
-        stated = show.statements(conflict)
-        return {"consistent": False, "derivation": derivation, "conflict": stated}
-
-    unfit = show.NO_WORLD if conflict else show.beyond(known.givens)
-    lines = chain([unfit], show.conflict_lines(conflict or ()), proof_below(known, proof))
-    return Answer(lines, fields, exits.REFUTED)
+    fits = conflict is None and proof is None
+    said = show.FITS if fits else show.NO_WORLD if conflict else show.beyond(known.givens)
+    lines = chain([said], show.conflict_lines(conflict or ()), proof_below(known, proof))
+    return Answer(lines, partial(show.check_fields, known.givens, fits, conflict, proof), exits.holding(fits))
 
 
 def _two(session: Session, sentence: Sentence) -> tuple[str, str]:

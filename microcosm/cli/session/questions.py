@@ -105,11 +105,12 @@ def why(session: Session, sentence: Sentence) -> Answer:
     left, relation, right = triple(session, sentence)
     known = session.known
     notes = [f"note: {note}" for note in show.strangers(known, left, right)]
+    if sentence.has("NOT"):
+        _, fields, lacking = show.why_not(known, left, relation, right)
+        return Answer(chain(lacking, notes), fields)
     verdict, offline = show.stands(known, left, right)
     if offline:
         notes.append(f"note: {show.statement(left, str(verdict), right)} is {show.by_complete(known)}")
-    if sentence.has("NOT"):
-        return _why_not(known, (left, relation, right), offline and relation is verdict, notes)
     if verdict is not relation:
         stated = show.statement(left, str(relation), right)
         other = [] if verdict is Relation.SILENT else [show.statement(left, str(verdict), right)]
@@ -131,27 +132,6 @@ def why(session: Session, sentence: Sentence) -> Answer:
         lambda: {**show.verdict_fields(left, right, verdict, proof), **concluded},
     )
     return with_unknown(note, known, left, right)
-
-
-def _why_not(
-    known: Microcosm, question: tuple[str, Relation, str], concluded: bool, notes: list[str]
-) -> Answer:
-    left, relation, right = question
-    found = known.why_not(left, relation, right, words=show.words_of(known))
-    stated = show.statement(left, str(relation), right)
-    holds = found.holds or concluded
-    if holds:
-        lines: Iterable[str] = [f"{stated} holds: ask `why {stated}`", *notes]
-    else:
-        text = show.statement(left, str(relation), right, show.words_of(known))
-        lines = [f"{text} does not hold", *show.premise_lines(found.premises), *notes]
-
-    def fields() -> Fields:
-        lacking = show.premise_fields(known.why_not(left, relation, right).premises)
-        return {"holds": holds, "premises": lacking, **show.concluded_field(concluded)}
-
-    named = dict.fromkeys(event for premise in found.premises for event in premise.events)
-    return with_unknown(Answer(lines, fields), known, left, right, also=named)
 
 
 def around(session: Session, sentence: Sentence) -> Answer:
@@ -222,11 +202,9 @@ def givens(session: Session, sentence: Sentence) -> Answer:
     return Answer(shown, lambda: {"microcosm": givens_to_json(given)})
 
 
-def with_unknown(answer: Answer, known: Microcosm, *events: str, also: Iterable[str] = ()) -> Answer:
-    """An answer with what is known of the events asked about, and of others that it speaks of: the words of
-    each, and whether nothing names those asked about.
-    """
-    more = {**show.unknown_events(known, *events), **events_field(known, *events, *also)}
+def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
+    """An answer with the words of the events asked about, and whether nothing names them."""
+    more = {**show.unknown_events(known, *events), **events_field(known, *events)}
     return replace(answer, fields=lambda: {**answer.fields(), **more}) if more else answer
 
 
@@ -282,7 +260,7 @@ def _pairs(session: Session, relation: Relation) -> Answer:
     found: Iterable[tuple[str, str, Shown]]
     if known.givens.complete:
         wanted = (relation, ConcludedOffline.APART) if relation is Relation.CONCURRENT else (relation,)
-        found = known.concluded.table(known.events).of(*wanted)
+        found = known.concluded.table(known.events).of_any(*wanted)
     else:
         found = ((a, b, relation) for a, b in known.pairs(relation))
     words = cache(show.words_of(known))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
 from microcosm.cli.options import stop_after
-from microcosm.cli.show.proofs import given_from
+from microcosm.cli.show.proofs import events_field, given_from
 from microcosm.cli.show.verdict import (
     IN_WORDS,
     proof_below,
@@ -17,7 +17,7 @@ from microcosm.cli.show.verdict import (
     words_of,
 )
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.logic.derivation import Words, proof_object
+from microcosm.logic.derivation import Derivation, Words, proof_object
 from microcosm.order.order import fits_as_stated, lacking
 from microcosm.text.names import quote
 
@@ -223,6 +223,15 @@ def statements(conflict: Sequence[OneGiven] | None) -> list[str] | None:
     from microcosm.queries.conflict import statement
 
     return None if conflict is None else [statement(given) for given in conflict]
+
+
+def check_fields(
+    givens: Givens, consistent: bool | None, conflict: Sequence[OneGiven] | None, proof: Derivation | None
+) -> dict[str, object]:
+    """The JSON fields that say whether all that is given can be true together; None: that is not known."""
+    derivation = None if proof is None else proof_object(proof)
+    answer = {"consistent": consistent, "derivation": derivation, "conflict": statements(conflict)}
+    return {**answer, **events_field(givens, proofs=[proof])}
 
 
 def conflict_lines(conflict: Sequence[OneGiven]) -> list[str]:

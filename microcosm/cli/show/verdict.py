@@ -7,14 +7,14 @@ that other rule files are explained too.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from microcosm.cli import exits, output
 from microcosm.cli.reading import is_without_messages, may_be_complete
-from microcosm.cli.show.proofs import Provenance, Style, proof_lines
+from microcosm.cli.show.proofs import Provenance, Style, events_field, proof_lines
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Conclusion, Derivation, Words, is_transitive, links, proof_object
 from microcosm.logic.rule import ABSENT
@@ -126,11 +126,6 @@ def explained(known: Microcosm, left: str, verdict: Relation, right: str, proof:
     yield from proof_tree(known, proof, provenance.afresh())
 
 
-def premise_fields(premises: Sequence[PremiseLine]) -> list[dict[str, object]]:
-    """The JSON fields of what each rule lacks, or has."""
-    return [{"rule": each.rule, "text": each.text, "holds": each.holds} for each in premises]
-
-
 def premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:
     """Each rule with its premises under it, ticked or crossed; `or` between two ways to apply it."""
     style = Style.of(sys.stdout)
@@ -145,6 +140,31 @@ def premise_lines(premises: Sequence[PremiseLine]) -> Iterator[str]:
         elif text == first:
             yield f"{margin}  or"
         yield f"{margin}  {style.signs.yes if premise.holds else style.signs.no} {text}"
+
+
+def why_not(
+    known: Microcosm, left: str, relation: Relation, right: str
+) -> tuple[bool, Callable[[], dict[str, object]], Iterator[str]]:
+    """Whether a relation holds, and what each rule that could conclude it lacks: JSON fields, and lines."""
+    shown, offline = stands(known, left, right)
+    found = known.why_not(left, relation, right)
+    holds = found.holds or (offline and relation is shown)
+
+    def fields() -> dict[str, object]:
+        named = events_field(known, left, right, *(event for each in found.premises for event in each.events))
+        premises = [{"rule": each.rule, "text": each.text, "holds": each.holds} for each in found.premises]
+        about = concluded_field(offline) | unknown_events(known, left, right) | named
+        return {"holds": holds, "premises": premises, **about}
+
+    def lines() -> Iterator[str]:
+        words = words_of(known)
+        text = statement(left, str(relation), right, words)
+        yield f"{text} {'holds' if holds else 'does not hold'}"
+        if offline:
+            yield from prose(f"{statement(left, str(shown), right, words)} is {by_complete(known)}")
+        yield from premise_lines(known.why_not(left, relation, right, words=words).premises)
+
+    return holds, fields, lines()
 
 
 def unknown_events(known: Microcosm, *events: str) -> dict[str, object]:

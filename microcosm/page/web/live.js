@@ -34,25 +34,13 @@ async function request(/** @type {string} */ path, /** @type {string|undefined} 
     return null;
 }
 
-/**
- * The head and the columns, as they are now; null where they are those that are shown. Of a log that has grown
- * the pieces are sent that are others: from where on, how many bytes go, and what comes there.
- */
+/** The head and the columns, as they are now; null where they are those that are shown. */
 async function columnsNow() {
     const found = await request(`columns?since=${model.head?.live ?? ''}`);
     if (!found || found.status === 204) return null;
-    const {version, head, columns, pieces} = await found.json(), texts = columns ?? {};
-    for (const name in pieces) {
-        const was = model.raw[name], parts = [];
-        let at = 0;
-        for (const [from, gone, text] of pieces[name]) {
-            parts.push(was.subarray(at, from), Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0)));
-            at = from + gone;
-        }
-        texts[name] = new Uint8Array(await new Blob([...parts, was.subarray(at)]).arrayBuffer());
-    }
+    const {version, head, columns} = await found.json();
     head.live = version;
-    return {head, texts};
+    return {head, texts: columns};
 }
 
 /** Shows what the session knows now, one fetching after the other: one that has begun may not know it yet. */

@@ -19,22 +19,21 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 /**
  * Everything that can be worked out before the page is shown. Self-contained: it is run as the text of a worker.
  * @param {Head} head
- * @param {Record<string, string|Uint8Array>} texts base64 of gzip, or bytes, by column
+ * @param {Record<string, string>} texts base64 of gzip, by column
  * @param {number} most so many numbers of vectors
  */
 async function unpack(head, texts, most) {
-  /** @param {string|Uint8Array} text */
+  /** @param {string} text */
   const bytesOf = async text => {
-    if (typeof text !== 'string') return text;
     const raw = atob(text), packed = new Uint8Array(raw.length);
     for (let i = 0; i < raw.length; i++) packed[i] = raw.charCodeAt(i);
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
   /** @type {Record<string, any>} */
-  const columns = {}, raw = /** @type {Record<string, any>} */ ({});
+  const columns = {};
   for (const { name, type, count } of head.columns) {
-    const bytes = raw[name] = await bytesOf(texts[name]);
+    const bytes = await bytesOf(texts[name]);
     if (type === 'u8') columns[name] = bytes;
     else if (type === 'json') columns[name] = JSON.parse(new TextDecoder().decode(bytes));
     else if (type === 'lines') {
@@ -127,7 +126,7 @@ async function unpack(head, texts, most) {
       if (index > vectors[of]) vectors[of] = index;
     }
   }
-  return { columns, raw, n, chains, offset, chain, src, dst, why, into, from, leaving, causal: order, step, part, place, members, row, vectors };
+  return { columns, n, chains, offset, chain, src, dst, why, into, from, leaving, causal: order, step, part, place, members, row, vectors };
 }
 
 /**
@@ -145,7 +144,7 @@ async function sent(work, data) {
   postMessage(found, /** @type {any} */ ([...moved]));
 }
 
-/** Unpack in a worker, or here. @param {Head} head @param {Record<string, string|Uint8Array>} texts */
+/** Unpack in a worker, or here. @param {Head} head @param {Record<string, string>} texts */
 function unpacked(head, texts) {
   return new Promise(resolve => {
     const data = /** @type {Parameters<typeof unpack>} */ ([head, texts, VECTORS]), here = () => resolve(unpack(...data));
@@ -162,7 +161,7 @@ function unpacked(head, texts) {
 /** What the file says; nothing until `shown` has it. Every part reads it, by the names of its members. @type {any} */
 const model = {
   /** @type {any} */ head: null,
-  /** What is only in some files, see columns.py; the bytes of each column. */ columns: null, raw: null,
+  /** What is only in some files, see columns.py. */ columns: null,
   /** How many events, and how many chains. */ n: 0, chains: 0,
   /** Where each chain begins, and at last `n`; the chain of each event, the lane of each chain. */ offset: null, chain: null, laneOf: null,
   /** The edges, and why there is each. */ src: null, dst: null, why: null,
@@ -252,7 +251,7 @@ function shown(head, found) {
   model.head = head;
   model.lanes = head.lanes;
   ({
-    columns: model.columns, raw: model.raw, n: model.n, chains: model.chains, offset: model.offset, chain: model.chain, src: model.src, dst: model.dst, why: model.why,
+    columns: model.columns, n: model.n, chains: model.chains, offset: model.offset, chain: model.chain, src: model.src, dst: model.dst, why: model.why,
     into: model.into, from: model.from, leaving: model.leaving, causal: model.causal, step: model.step, part: model.part, place: model.place,
     members: model.members, row: model.row, vectors: model.vectors,
   } = found);
