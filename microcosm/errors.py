@@ -32,15 +32,6 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def host_and_port(host: str, port: int) -> str:
-    """An address as one text, as options take it: a host of IPv6 is in brackets.
-
-    >>> host_and_port("::1", 7001), host_and_port("album.example", 7001)
-    ('[::1]:7001', 'album.example:7001')
-    """
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 class MicrocosmError(Exception):
     """Base of all errors raised on purpose by this package; a copy says and has what the error does."""
 

@@ -106,6 +106,15 @@ def decode(content: bytes, file: str) -> str:
         ) from None
 
 
+def host_and_port(host: str, port: int) -> str:
+    """An address as one text, as options take it: a host of IPv6 is in brackets.
+
+    >>> host_and_port("::1", 7001), host_and_port("album.example", 7001)
+    ('[::1]:7001', 'album.example:7001')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def natural(name: str) -> list[tuple[int, str]]:
     """What to sort names by, of files and of events, so that numbers in them count: p:2 before p:10.
 

@@ -23,7 +23,8 @@ from starlette.routing import Route
 
 from microcosm.collect.bodies import JSON, PROTOBUF, Reason, Refused, has_protobuf, media_of, taken
 from microcosm.collect.intake import Intake, exposition
-from microcosm.errors import MicrocosmError, MissingLibrary, host_and_port
+from microcosm.errors import MicrocosmError, MissingLibrary
+from microcosm.files import host_and_port
 
 GRACE = 10
 """Seconds for requests that are under way at the end."""

@@ -1,11 +1,11 @@
 """Lines of a microcosm file that are right and of a common kind, read sooner than word by word.
 
 The words of one correspondence, clock or sending are cut and looked at all at once, in half the time.
-Neighbouring lines are read up to a thousand at a time: a microcosm of a million links is a million lines such as `a < b`
-or `a < b from "message m7"`, and a log of a million events is as many lines of messages, and of what the log
-says of its events. A regular expression finds how far such lines go on, and the run is then taken apart
-column by column, at a third to a fifth of the price of lines read alone. Whatever is not plain enough is left
-to who reads word by word, and tells what is wrong with it.
+Neighbouring lines are read up to a thousand at a time: a microcosm of a million links is a million lines such
+as `a < b` or `a < b from "message m7"`, and a log of a million events is as many lines of messages, and of
+what the log says of its events. A regular expression finds how far such lines go on, and the run is then
+taken apart column by column, at a third to a fifth of the price of lines read alone. Whatever is not plain
+enough is left to who reads word by word, and tells what is wrong with it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ import pytest
 
 from microcosm.cli.exits import UsageError
 from microcosm.cli.options import endpoint_of
-from microcosm.errors import host_and_port
+from microcosm.files import host_and_port
 from microcosm.replica.network.keys import new_ring, write_keys
 from tests.replica.served import PATIENCE, ROOT
 

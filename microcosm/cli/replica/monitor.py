@@ -26,9 +26,8 @@ from microcosm.errors import (
     LostJournal,
     MicrocosmError,
     ReplicaError,
-    host_and_port,
 )
-from microcosm.files import write_text
+from microcosm.files import host_and_port, write_text
 from microcosm.replica.network.status import READY, exposition
 from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica

@@ -12,8 +12,8 @@ from typer import Argument, Option, Typer
 from microcosm.cli import exits, options, output
 from microcosm.cli.options import endpoint_of
 from microcosm.cli.replica.knowledge import opened
-from microcosm.errors import MicrocosmError, host_and_port
-from microcosm.files import STDIN
+from microcosm.errors import MicrocosmError
+from microcosm.files import STDIN, host_and_port
 from microcosm.replica.admission import Quota
 from microcosm.replica.ledger.forgetting import Forgetting
 

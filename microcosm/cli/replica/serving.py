@@ -30,7 +30,8 @@ from microcosm.cli.replica.lines import (
     verdict_of,
 )  # fmt: skip
 from microcosm.cli.replica.monitor import Interfaces, Log, Monitor, Warnings, passes
-from microcosm.errors import MicrocosmError, ReplicaError, host_and_port
+from microcosm.errors import MicrocosmError, ReplicaError
+from microcosm.files import host_and_port
 from microcosm.givens.relation import Relation
 from microcosm.replica.admission import Quota
 from microcosm.replica.journal import Journal

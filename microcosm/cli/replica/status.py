@@ -14,8 +14,8 @@ from typer import Argument, Option, Typer
 from microcosm.cli import exits, options, output
 from microcosm.cli.output import counted
 from microcosm.cli.replica.knowledge import looked_into, show_conflict
-from microcosm.errors import Malformed, host_and_port
-from microcosm.files import display_name, read_text
+from microcosm.errors import Malformed
+from microcosm.files import display_name, host_and_port, read_text
 from microcosm.logic.derivation import proof_object
 from microcosm.replica.ledger.chain import imported
 from microcosm.replica.ledger.dots import Dot

@@ -17,7 +17,8 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from typing import Any
 
-from microcosm.errors import ReplicaError, host_and_port
+from microcosm.errors import ReplicaError
+from microcosm.files import host_and_port
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.keys import Keyring
