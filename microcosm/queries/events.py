@@ -91,7 +91,7 @@ def matching(pattern: str, known: Named) -> list[EventRow]:
 def found_by(pattern: str) -> Callable[[EventRow], bool]:
     """Whether a regular expression is found in the words of an event, in its name, or in both together.
 
-    Raises `NotOneEvent` for what is no regular expression.
+    Raises `NotOneEvent` for what is no regular expression. Cost: its length; of a question, that of a match.
     """
     from microcosm.text.regex import read_regex
 
