@@ -28,7 +28,6 @@ from microcosm.spark.giant.cuts import NEVER, Pairs, lowered, monotone, slice_of
 from microcosm.spark.giant.scan import (
     Knowledge,
     begins_of,
-    by_slice,
     crossing,
     put_together,
     scanned,
@@ -43,13 +42,16 @@ SLICE = 100_000
 def scan(pairs: Pairs, cuts: Any, wanted: Iterable[tuple[int, int]] = ()) -> tuple[Knowledge, list[int]]:
     """All slices one after the other, in this process; and the numbers of the pairs on cycles.
 
+    What is known at `wanted` events (process, position) is kept, too.
+
     >>> pairs = Pairs.of([(0, 1, 1, 1), (1, 2, 2, 1)])
     >>> scan(pairs, np.array([[2], [2], [9]]), [(2, 1)])[0].of(2, 1)
     {0: 1, 1: 2, 2: 1}
     """
-    wanted = list(wanted)
-    asked = by_slice(cuts, wanted)
-    for slice_, process, seq in crossing(pairs, cuts):
+    places = np.array([*wanted], dtype=np.int64).reshape(-1, 2).T
+    asked: list[list[tuple[int, int]]] = [[] for _ in range(cuts.shape[1] + 1)]
+    there = zip(slice_of(cuts, *places).tolist(), *places.tolist(), strict=True)
+    for slice_, process, seq in (*there, *crossing(pairs, cuts)):
         asked[slice_].append((process, seq))
     received = slice_of(cuts, pairs.receiver, pairs.received)
     slices, cyclic = [], []
@@ -59,7 +61,12 @@ def scan(pairs: Pairs, cuts: Any, wanted: Iterable[tuple[int, int]] = ()) -> tup
         bases, gone = scanned(pairs[members], begins, events)
         cyclic += members[gone].tolist()
         slices.append((bases, begins))
-    return put_together(lambda: slices, wanted), cyclic
+    if not places.size:
+        return put_together(lambda: slices), cyclic
+    knowledge = Knowledge({(base.process, base.seq): math.inf for bases, _ in slices for base in bases})
+    for bases, begins in slices:
+        knowledge.add(bases, begins)
+    return knowledge, cyclic
 
 
 def run(events: int, processes: int) -> tuple[Any, ...]:
@@ -124,7 +131,7 @@ def peak(arguments: tuple[str, int, Any]) -> int:
     """KiB of a process that scans the slice in a folder (none where it is empty)."""
     folder, slice_, begins = arguments
     if folder:
-        for _ in scanned_slice(pq.read_table(folder, partitioning=None), slice_, begins, []):
+        for _ in scanned_slice(pq.read_table(folder, partitioning=None), slice_, begins):
             pass
     status = Path("/proc/self/status").read_text(encoding="utf-8")  # `getrusage` remembers the parent
     return int(status.partition("VmHWM:")[2].split()[0])

@@ -55,7 +55,6 @@ def expected(events: list[Row], several: bool) -> tuple[list[Row], dict[str, lis
             **{name: event[name] for name in ("process", "seq", "kind", "message", "file", "line", "at")},
             "id": event["name"] or f"{prefix}{process}:{event['seq']}",
             "to": None,
-            "chosen": False,
             "twice": twice,
             "before": last and last["seq"],
             "prior": last and last["id"],

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
 from microcosm.spark.extract.routes import Routes, by_trace, routed
-from microcosm.spark.giant.job import Found, Giant, NotInSlices
+from microcosm.spark.giant.job import Found, NotInSlices, found_in_slices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading, staging
 from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, irregularity_counts, named
@@ -108,7 +108,8 @@ class _Job:
         read = self._read(inputs)
         output, folder = self._output, self._output.staged("read")
         options = self._options
-        routes = routed(read, folder, options.slices, worker_memory(self._output.spark), options.token)
+        asked = [name for name in ("token", "concurrent") if getattr(options, name) is not None]
+        routes = routed(read, folder, options.slices, worker_memory(self._output.spark), asked)
         several, sliced = routes.traces > 1, routes.sliced
         odd = folder / "odd"
         reported, faults, missing = irregularity_counts([odd])
@@ -127,13 +128,14 @@ class _Job:
                 routes.give_up(trace, ["names that events of other traces have"])
         marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
-        def find(number: int, trace: str | None, events: int) -> Found:
-            of_it = str(number), trace, several, events
-            return Giant(output, marked, *of_it, options.slices, not missing).find()
-
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
-                (trace, pool.submit(find, number, trace, events))
+                (
+                    trace,
+                    pool.submit(
+                        found_in_slices, output, str(number), (trace, events), several, options.slices
+                    ),
+                )
                 for number, (trace, events) in enumerate(sliced.items())
             ]
         giants: list[tuple[str | None, Found]] = []

@@ -251,11 +251,12 @@ class Routes:
         _log.info("%s: %s", named, why)
 
 
-def routed(read: Staged, folder: Path, slices: int | None, room: int, token: str | None) -> Routes:
+def routed(read: Staged, folder: Path, slices: int | None, room: int, asked: Sequence[str]) -> Routes:
     """In slices are done traces too large for the `room` of a worker; one that is alone, where asked for.
 
-    Not where more orders than processes and messages, nor where two events have one name: which of them
-    counts depends on all others. What was `read` is staged in `folder`.
+    Not where more orders than processes and messages, nor where two events have one name, nor where more than
+    these orders is `asked` for: what is found of an event then depends on all others. What was `read` is
+    staged in `folder`.
     """
     traces, largest, of_size = _counted(read, folder / "sizes")
     found = Routes(traces)
@@ -269,7 +270,7 @@ def routed(read: Staged, folder: Path, slices: int | None, room: int, token: str
         if not alone and count < room // (CAREFUL if used else PLAIN):
             continue
         found.sliced[trace] = count
-        why = [name for name in used if name != "name"] + ["token"] * (token is not None)
+        why = [*(name for name in used if name != "name"), *asked]
         if not why and used and _share_names(read["events"], trace, traces > 1):
             why.append("names of several events")
         if why:

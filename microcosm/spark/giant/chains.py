@@ -39,12 +39,10 @@ from microcosm.traces.report import Report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame
-
     from microcosm.spark.io.staging import Output, Staged
 
 CHAINS = (
-    "process string, seq long, id string, kind string, message string, to array<string>, chosen boolean, "
+    "process string, seq long, id string, kind string, message string, to array<string>, "
     "file string, line long, at long, twice boolean, before long, prior string"
 )
 """Events in the order of each process; `twice` says that the position is taken.
@@ -79,24 +77,13 @@ TOGETHER = 500_000
 KEY = ("process", "seq")
 
 
-def put_in_order(
-    output: Output,
-    stage: str,
-    marked: DataFrame | None,
-    trace: tuple[str | None, int],
-    several: bool,
-) -> Staged:
-    """Tables `chains` and `ends` of a trace, given its name and number of events.
-
-    Tasks read what was staged of all traces, or Spark does, where some events are to be `marked` as chosen.
-    """
+def put_in_order(output: Output, stage: str, trace: tuple[str | None, int], several: bool) -> Staged:
+    """Tables `chains` and `ends` of a trace, given its name and number of events."""
     name, count = trace
     parts = max(1, -(-count // TOGETHER))
-    used = {*SAID} & output.filled("read", "events") | {"at", "trace", *NEEDED}
-    needed = sorted(used | ({"chosen"} if marked is not None else set()))
+    needed = sorted({*SAID} & output.filled("read", "events") | {"at", "trace", *NEEDED})
     send = partial(by_process, trace=name, parts=parts)
-    folder = output.staged("read") / "events"
-    work = (marked.select(needed), send) if marked is not None else over(output.spark, folder, needed, send)
+    work = over(output.spark, output.staged("read") / "events", needed, send)
 
     def order(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         return in_order(batches, several)
@@ -172,7 +159,6 @@ class _Chain:
         made["twice"] = pa.array(~self.new)
         before = pa.array(self.last, mask=self.last < 0)
         made["before"], made["prior"] = (made[name].take(before) for name in ("seq", "id"))
-        made.setdefault("chosen", pa.repeat(False, len(rows)))
         schema = arrow_schema(CHAINS)
         arrays = [made.get(field.name, pa.nulls(len(rows), field.type)) for field in schema]
         yield "chains", pa.RecordBatch.from_arrays(arrays, schema=schema).slice(self.skipped)

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,18 +29,19 @@ from microcosm.spark.io.events import (
     ODD_ROWS,
     arrow_schema,
     batches_of,
-    irregularity_counts,
     odd_rows,
 )
 from microcosm.spark.io.sink import only
-from microcosm.spark.io.staging import Output
-from microcosm.traces.covering import MOST_CHOSEN, WIDEST
+from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import MESSAGE_KINDS
 from microcosm.traces.execution import missing
-from microcosm.traces.report import HOLES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import Column, DataFrame
+
+    from microcosm.spark.io.staging import Output
 
 
 class NotInSlices(MicrocosmError):
@@ -61,153 +60,71 @@ class Found:
     """The places (`at`) of events that are there already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Giant:
-    """A trace of so many staged events; where `||` is asked for, `_marked` with those that are `chosen`.
+def found_in_slices(
+    output: Output, name: str, trace: tuple[str | None, int], several: bool, slices: int | None
+) -> Found:
+    """Everything of a trace, given its name and number of staged events; what takes long is staged.
 
-    `_trace` is its name, which stands before the names of others where there are `_several` traces; `_name`
-    tells its stages from those of other traces. It is done in so many `_slices` (None: by size). The log is
-    `_complete` where nothing of it is missing.
+    `name` tells its stages from those of other traces. Where there are `several` traces, its name stands
+    before those of processes and messages. It is done in so many `slices` (None: by size). Raises
+    `NotInSlices`.
     """
+    from pyspark.sql import functions as F
 
-    _output: Output
-    _marked: DataFrame | None
-    _name: str
-    _trace: str | None
-    _several: bool
-    _events: int
-    _slices: int | None
-    _complete: bool
-
-    @property
-    def _prefix(self) -> str:
-        return f"{self._trace}/" if self._several and self._trace is not None else ""
-
-    def find(self) -> Found:
-        """Everything of the trace; what takes long is staged. Raises `NotInSlices`."""
-        from pyspark.sql import functions as F
-
-        output, name = self._output, self._name
-        places, chains, last = self._in_order()
-        if any(row.again for row in last):
-            raise NotInSlices("a process that may begin again")
-        numbers = {row.process: number for number, row in enumerate(last)}
-        met = exchanged(output, name, places, sum(row.events for row in last), numbers)
-        pairs, folder = met["pairs"], output.staged(f"pairs-{name}") / "pairs"
-        odd = [output.staged(f"pairs-{name}") / "odd"]
-        chosen, too_many = self._chosen(chains, numbers)
-        cuts = Cutting(output, name, places, folder, numbers).cuts(self._slices)
-        asked = sorted({(process, seq) for process, seq, _ in chosen})
-        knowledge, cyclic = scanned_by_tasks(output, name, folder, cuts, asked)
-        believed = pairs.where("not near")
-        if cyclic:
-            gone = output.spark.createDataFrame(cyclic, "receiver long, received long")
-            on = ["receiver", "received"]
-            where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
-            told_of = pairs.select("left", "right", "message", *on).join(gone, on, "left_semi")
-            detail = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
-            circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *detail))
-            odd.append(self._stage("cycles", lambda: circular))
-            believed = believed.join(gone, on, "left_anti")
-        if too_many is not None:
-            odd.append(self._stage("chosen", lambda: too_many))
-        frontiers, wide = self._frontiers(last, knowledge, numbers)
-        alone = {row.process for row in last if row.events == 1}
-        looked = self._looked_at("looked", alone, wide)
-        concurrent: list[tuple[str, str, str, str]] = []
-        if chosen and self._complete:
-            kinds, _, lost = irregularity_counts([*odd, looked])
-            concurrent = _apart(chosen, knowledge) if not lost and HOLES.isdisjoint(kinds) else []
-            named = {each for left, _, right, _ in concurrent for each in (left, right)}
-            found = {last[number].process for number, _, event in chosen if event in named}
-            if alone & found:
-                looked = self._looked_at("looked-again", alone - found, wide)
-        edges = self._edges(chains, believed, concurrent)
-        return Found(edges, frontiers, [*odd, looked], chains.where("twice").select("at"))
-
-    def _in_order(self) -> tuple[Path, DataFrame, list[LastEvent]]:
-        """The events in the order of their processes: where they are staged; and the ends of these."""
-        output, stage = self._output, f"chains-{self._name}"
-        made = put_in_order(output, stage, self._marked, (self._trace, self._events), self._several)
-        folder = output.staged(stage)
-        return folder / "chains", made["chains"], read_ends(folder / "ends")
-
-    def _looked_at(self, stage: str, alone: set[str], wide: set[str]) -> Path:
-        """Where it is staged what is odd about events by themselves."""
-        look = only("odd", partial(irregularities, alone=alone, wide=wide))
-        places = self._output.staged(f"chains-{self._name}") / "chains"
-        name = f"{stage}-{self._name}"
-        looking = inputs.over(self._output.spark, places, LOOKED_AT, look)
-        self._output.tables(name, {"odd": ODD_ROWS}, *looking)
-        return self._output.staged(name) / "odd"
-
-    def _edges(
-        self,
-        chains: DataFrame,
-        pairs: DataFrame,
-        concurrent: list[tuple[str, str, str, str]],
-    ) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        def source(what: str, name: str) -> Column:
-            return F.concat(F.lit(f"{what} {self._prefix}"), name).alias("source")
-
-        before = F.lit("<").alias("relation")
-        follows = chains.where("prior is not null and not twice")
-        edges = follows.select(
-            F.col("prior").alias("left"), before, F.col("id").alias("right"), source("process", "process")
-        )
-        edges = edges.unionByName(pairs.select("left", before, "right", source("message", "message")))
-        if concurrent:
-            frame = self._output.spark.createDataFrame(
-                concurrent, "left string, relation string, right string, source string"
-            )
-            edges = edges.unionByName(frame)
-        return edges
-
-    def _stage(self, name: str, table: Any) -> Path:
-        return self._output.stage(f"{name}-{self._name}", table)
-
-    def _chosen(
-        self, chains: DataFrame, numbers: dict[str, int]
-    ) -> tuple[list[tuple[int, int, str]], DataFrame | None]:
-        """The events to be told `||` of, by number of process; or that they are too many."""
-        from pyspark.sql import functions as F
-
-        if self._marked is None:
-            return [], None
-        chosen = chains.where("chosen and not twice")
-        rows = chosen.select("process", "seq", "id").limit(MOST_CHOSEN + 1).collect()
-        if len(rows) > MOST_CHOSEN:
-            fault = F.lit(f"{chosen.count():,} events are chosen, more than {MOST_CHOSEN:,}")
-            return [], odd_rows(chosen.orderBy("process", "seq").limit(1), "too-many-chosen", fault)
-        return [(numbers[row.process], row.seq, row.id) for row in rows], None
-
-    def _frontiers(
-        self, ends: Sequence[LastEvent], knowledge: Knowledge, numbers: dict[str, int]
-    ) -> tuple[pa.Table, set[str]]:
-        processes = list(numbers)
-        found: list[dict[str, Any]] = []
-        for row in ends:
-            vector = knowledge.of(numbers[row.process], row.seq)
-            knows = None if vector is None else [(processes[at], seq) for at, seq in sorted(vector.items())]
-            found.append({"trace": self._trace, "process": row.process, "last": row.id, "knows": knows})
-        table = pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
-        return table, {row["last"] for row in found if row["knows"] is None}
+    in_order = put_in_order(output, f"chains-{name}", trace, several)
+    chains, folder = in_order["chains"], output.staged(f"chains-{name}")
+    places, last = folder / "chains", read_ends(folder / "ends")
+    if any(row.again for row in last):
+        raise NotInSlices("a process that may begin again")
+    numbers = {row.process: number for number, row in enumerate(last)}
+    pairs = exchanged(output, name, places, sum(row.events for row in last), numbers)["pairs"]
+    met = output.staged(f"pairs-{name}")
+    odd = [met / "odd"]
+    cuts = Cutting(output, name, places, met / "pairs", numbers).cuts(slices)
+    knowledge, cyclic = scanned_by_tasks(output, name, met / "pairs", cuts)
+    believed = pairs.where("not near")
+    if cyclic:
+        gone = output.spark.createDataFrame(cyclic, "receiver long, received long")
+        on = ["receiver", "received"]
+        where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
+        told_of = pairs.select("left", "right", "message", *on).join(gone, on, "left_semi")
+        detail = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
+        circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *detail))
+        odd.append(output.stage(f"cycles-{name}", lambda: circular))
+        believed = believed.join(gone, on, "left_anti")
+    frontiers = _frontiers(trace[0], last, knowledge)
+    wide = frontiers.filter(pc.is_null(frontiers.column("knows"))).column("last").to_pylist()
+    alone = [row.process for row in last if row.events == 1]
+    look = only("odd", partial(irregularities, alone=alone, wide=wide))
+    looking = inputs.over(output.spark, places, LOOKED_AT, look)
+    output.tables(f"looked-{name}", {"odd": ODD_ROWS}, *looking)
+    odd.append(output.staged(f"looked-{name}") / "odd")
+    prefix = f"{trace[0]}/" if several and trace[0] is not None else ""
+    edges = _edges(chains, believed, prefix)
+    return Found(edges, frontiers, odd, chains.where("twice").select("at"))
 
 
-def _apart(chosen: Sequence[tuple[int, int, str]], knowledge: Knowledge) -> list[tuple[str, str, str, str]]:
-    """The pairs of chosen events of a complete log that are concurrent, because neither knows the other."""
-    seen = [knowledge.of(process, seq) for process, seq, _ in chosen]
-    found = []
-    for (one, (p, i, a)), (other, (q, j, b)) in combinations(enumerate(chosen), 2):
-        if p == q:
-            continue
-        first, second = seen[one], seen[other]
-        if first is not None and second is not None and second.get(p, 0) < i and first.get(q, 0) < j:
-            left, right = sorted((a, b))
-            found.append((left, "||", right, "concurrent"))
-    return found
+def _edges(chains: DataFrame, pairs: DataFrame, prefix: str) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    def source(what: str, name: str) -> Column:
+        return F.concat(F.lit(f"{what} {prefix}"), name).alias("source")
+
+    before = F.lit("<").alias("relation")
+    follows = chains.where("prior is not null and not twice")
+    edges = follows.select(
+        F.col("prior").alias("left"), before, F.col("id").alias("right"), source("process", "process")
+    )
+    return edges.unionByName(pairs.select("left", before, "right", source("message", "message")))
+
+
+def _frontiers(trace: str | None, ends: Sequence[LastEvent], knowledge: Knowledge) -> pa.Table:
+    found: list[dict[str, Any]] = []
+    for number, row in enumerate(ends):
+        vector = knowledge.of(number, row.seq)
+        knows = None if vector is None else [(ends[at].process, seq) for at, seq in sorted(vector.items())]
+        found.append({"trace": trace, "process": row.process, "last": row.id, "knows": knows})
+    return pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
 
 
 LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")

@@ -5,7 +5,7 @@ counts as the position of its sending. So the slices can be done at the same tim
 together in their order: whoever has seen a process in this slice knows what that knew at its beginning,
 and whoever has seen a sending of an earlier slice what was known there. Only receptions add to what a
 process knows, so vectors are kept for those that matter: the last of a process in a slice, and those before
-a sending that leaves the slice or an event that was asked about. No Spark here.
+a sending that leaves the slice.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class Knowledge:
         self._slices += 1
 
     def of(self, process: int, seq: int) -> Vector | None:
-        """What was known at an event that was asked about, or is the last of its process; itself included."""
+        """What was known at the last event of a process, itself included."""
         vector = self._at(process, seq + 1)
         if vector is None:
             return None
@@ -248,36 +248,30 @@ def asked_at(seq: int, begins: Numbers, process: int) -> int:
     return min(seq + 1, int(begins[process]))
 
 
-def last_uses(slices: Bases, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
-    """Of each base that is asked for the last slice that does; infinity for `wanted` events and last bases.
+def last_uses(slices: Bases) -> dict[tuple[int, int], float]:
+    """Of each base that is asked for the last slice that does; infinity for the last ones of processes.
 
     Cost: the bases times the processes that each knows.
     """
     seqs: dict[int, list[int]] = {}
     until: dict[tuple[int, int], float] = {}
-
-    def use(process: int, seq: int, by: float) -> None:
-        at = bisect_left(seqs.get(process, ()), seq) - 1
-        if at >= 0:
-            until[process, seqs[process][at]] = by
-
     for number, (bases, begins) in enumerate(slices):
         for base in bases:
             for process, seq in {**(base.knows or {}), base.process: base.seq}.items():
-                use(process, asked_at(seq, begins, process), number)
+                at = bisect_left(seqs.get(process, ()), asked_at(seq, begins, process)) - 1
+                if at >= 0:
+                    until[process, seqs[process][at]] = number
         for process, seq in sorted((base.process, base.seq) for base in bases):
             seqs.setdefault(process, []).append(seq)
-    for process, seq in [*wanted, *((process, of[-1]) for process, of in seqs.items())]:
-        use(process, seq + 1, inf)
-    return until
+    return until | {(process, of[-1]): inf for process, of in seqs.items()}
 
 
-def put_together(read: Callable[[], Bases], wanted: Iterable[tuple[int, int]]) -> Knowledge:
-    """What is known at the ends of processes and at `wanted` events; the slices are read twice, in order.
+def put_together(read: Callable[[], Bases]) -> Knowledge:
+    """What is known at the ends of processes; the slices are read twice, in order.
 
     Memory: of all slices a number for each base, and the vectors that are still asked for.
     """
-    knowledge = Knowledge(last_uses(read(), wanted))
+    knowledge = Knowledge(last_uses(read()))
     for bases, begins in read():
         knowledge.add(bases, begins)
     return knowledge
@@ -289,15 +283,6 @@ def crossing(pairs: Pairs, cuts: Numbers) -> list[tuple[int, int, int]]:
     leaves = sent < slice_of(cuts, pairs.receiver, pairs.received)
     columns = (sent[leaves], pairs.sender[leaves], pairs.sent[leaves])
     return list(dict.fromkeys(zip(*(column.tolist() for column in columns), strict=True)))
-
-
-def by_slice(cuts: Numbers, events: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """The events, by process and position, that are in each slice."""
-    found: list[list[tuple[int, int]]] = [[] for _ in range(cuts.shape[1] + 1)]
-    places = slice_of(cuts, *np.array(events, dtype=np.int64).reshape(-1, 2).T)
-    for event, at in zip(events, places.tolist(), strict=True):
-        found[at].append(event)
-    return found
 
 
 def begins_of(cuts: Numbers, slice_: int) -> Numbers:
@@ -315,16 +300,13 @@ _CYCLIC = "process long, seq long"
 
 
 def scanned_by_tasks(
-    output: Output, name: str, folder: Path, cuts: Numbers, events: Sequence[tuple[int, int]]
+    output: Output, name: str, folder: Path, cuts: Numbers
 ) -> tuple[Knowledge, list[tuple[int, int]]]:
     """What the processes knew, and the receptions (process, position) on cycles, of the pairs in a folder.
-
-    `events` are asked about, by number of process and position.
 
     Cost: a shuffle of the pairs; each slice is scanned by a task of its own.
     """
     slices = cuts.shape[1] + 1
-    wanted = by_slice(cuts, events)
 
     def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in together(batches):
@@ -336,7 +318,7 @@ def scanned_by_tasks(
         if members:
             at = members[0].column("slice")[0].as_py()
             table = pa.Table.from_batches(members)
-            yield from scanned_slice(table, at, begins_of(cuts, at), wanted[at])
+            yield from scanned_slice(table, at, begins_of(cuts, at))
 
     work = inputs.over(output.spark, folder, FOUR, slice_)
     done = f"bases-{name}"
@@ -347,7 +329,7 @@ def scanned_by_tasks(
     def read_() -> Iterator[tuple[list[Base], Numbers]]:
         return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
 
-    return put_together(read_, events), [(row.process, row.seq) for row in circular.collect()]
+    return put_together(read_), [(row.process, row.seq) for row in circular.collect()]
 
 
 def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
@@ -360,9 +342,7 @@ def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_SLICED))
 
 
-def scanned_slice(
-    table: pa.Table, slice_: int, begins: Numbers, wanted: Sequence[tuple[int, int]]
-) -> Iterator[tuple[str, pa.RecordBatch]]:
+def scanned_slice(table: pa.Table, slice_: int, begins: Numbers) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The bases of a slice, given its pairs and the sendings that leave it, and its receptions on cycles.
 
     Memory: the pairs of the slice and their vectors.
@@ -371,8 +351,8 @@ def scanned_slice(
     inside = every.receiver >= 0
     leaving = every[~inside]
     pairs = every[inside]
-    needed_pairs = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
-    bases, cyclic = scanned(pairs, begins, needed_pairs)
+    wanted = set(zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True))
+    bases, cyclic = scanned(pairs, begins, wanted)
     rows = (
         {
             "process": base.process,
