@@ -20,7 +20,7 @@ from random import Random
 
 import numpy as np
 
-from microcosm.spark.giant.scan import Base, put_together
+from microcosm.spark.giant.slices import Base, put_together
 
 EVENTS = 1000
 """Events of a process in a slice."""

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from microcosm.spark.giant.chains import ENDS, matched
 from microcosm.spark.giant.cuts import NEVER, Pairs, lowered, monotone, slice_of
-from microcosm.spark.giant.scan import (
+from microcosm.spark.giant.slices import (
     Knowledge,
     begins_of,
     crossing,

@@ -2,7 +2,7 @@
 
 Events are put into the order of their processes and messages matched (`giant.chains`); what remains are pairs
 of four numbers. These are cut into slices that are consistent cuts (`giant.cuts`), each slice is scanned by
-a task of its own whose memory depends on the slice alone (`giant.scan`), and the few vectors that come out
+a task of its own whose memory depends on the slice alone (`giant.slices`), and the few vectors that come out
 are put together here. The number of passes does not depend on the size of the trace. Traces in which more
 orders than processes and messages are done elsewhere (`extract.routes`).
 
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from microcosm.errors import MicrocosmError
 from microcosm.spark.giant.chains import LastEvent, exchanged, put_in_order, read_ends
 from microcosm.spark.giant.cuts import Cutting
-from microcosm.spark.giant.scan import Knowledge, scanned_by_tasks
+from microcosm.spark.giant.slices import Knowledge, scanned_by_tasks
 from microcosm.spark.io import inputs
 from microcosm.spark.io.events import (
     FRONTIERS,
