@@ -24,14 +24,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from microcosm.spark.giant.chains import ENDS, matched
-from microcosm.spark.giant.cuts import NEVER, Pairs, lowered, monotone, slice_of
+from microcosm.spark.giant.job import scanned_slice
 from microcosm.spark.giant.slices import (
+    NEVER,
     Knowledge,
+    Pairs,
     begins_of,
     crossing,
+    lowered,
+    monotone,
     put_together,
     scanned,
-    scanned_slice,
+    slice_of,
 )
 from microcosm.spark.io.events import arrow_schema
 
@@ -39,12 +43,18 @@ SLICE = 100_000
 """Receptions of a slice."""
 
 
+def pairs_in(rows: list[tuple[int, int, int, int]]) -> Pairs:
+    """The pairs in rows of sender, sent, receiver, received."""
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    return Pairs(*(np.ascontiguousarray(column) for column in columns))
+
+
 def scan(pairs: Pairs, cuts: Any, wanted: Iterable[tuple[int, int]] = ()) -> tuple[Knowledge, list[int]]:
     """All slices one after the other, in this process; and the numbers of the pairs on cycles.
 
     What is known at `wanted` events (process, position) is kept, too.
 
-    >>> pairs = Pairs.of([(0, 1, 1, 1), (1, 2, 2, 1)])
+    >>> pairs = pairs_in([(0, 1, 1, 1), (1, 2, 2, 1)])
     >>> scan(pairs, np.array([[2], [2], [9]]), [(2, 1)])[0].of(2, 1)
     {0: 1, 1: 2, 2: 1}
     """

@@ -12,7 +12,7 @@ import pytest
 
 from microcosm.spark.extract import job, routes
 from microcosm.spark.extract.job import ExtractOptions
-from microcosm.spark.giant import cuts
+from microcosm.spark.giant import job as giant
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
@@ -102,7 +102,7 @@ def both(spark: Any, log: Path, out: Path, asked: ExtractOptions) -> None:
 def test_a_damaged_log_in_slices(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
 ) -> None:
-    monkeypatch.setattr(cuts, "_MOVES", moves)  # what has to move is put together by Spark, or here
+    monkeypatch.setattr(giant, "_MOVES", moves)  # what has to move is put together by Spark, or here
     random = Random(2)
     events = damaged(random, chained(random, 6, 1500, True, 6))
     names = {(e.process, e.seq): f"event {at}" for at, e in enumerate(events) if at % 7 == 0}

@@ -11,7 +11,7 @@ that is read at once: what that says of a message depends on the events of this 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,14 +26,16 @@ from microcosm.spark.io.events import (
     Row,
     arrow_names,
     arrow_schema,
+    batches_of,
     in_traces,
     report_rows,
 )
 from microcosm.spark.io.inputs import over
 from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together, unpacked
 from microcosm.traces.causality import exchange
+from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
-from microcosm.traces.execution import Execution
+from microcosm.traces.execution import Execution, missing
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
@@ -336,3 +338,53 @@ def exchanged(output: Output, name: str, chains: Path, events: int, numbers: Map
 
     tables = {"pairs": PAIR, "odd": ODD_ROWS}
     return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match, keyed=False))
+
+
+LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
+"""What is needed of events to see what is odd about them."""
+
+
+def irregularities(
+    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """What is odd about events by themselves, given those in order with the columns of `LOOKED_AT`.
+
+    `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
+    """
+    return batches_of((row for batch in batches for row in _odd_of(batch, alone, wide)), ODD_ROWS)
+
+
+def _odd_of(
+    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
+) -> Iterator[dict[str, object]]:
+    after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
+    meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
+    nameless = pc.is_null(batch.column("message"))
+    lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
+    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
+    for case in (
+        pc.and_(meets, nameless),
+        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
+        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
+    ):
+        looked = pc.or_(looked, case)
+    for row in batch.filter(looked).to_pylist():
+        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
+        first, seq = (row["before"] or 0) + 1, row["seq"]
+        if row["twice"]:
+            detail = f"there is an event {row['id']} already"
+            yield {**place, "reported": "duplicate-event", "fault": detail, "lost": 1}
+            continue
+        if seq > first:
+            detail = f"{row['process']}: events {missing(first - 1, seq)} are missing"
+            yield {**place, "reported": "seq-gap", "fault": detail}
+        meeting = row["kind"] in MESSAGE_KINDS
+        if meeting and row["message"] is None:
+            detail = f"{row['id']}: a {row['kind']} that does not name its message"
+            yield {**place, "reported": "no-message", "fault": detail}
+        if row["process"] in alone and not (meeting and row["message"] is not None):
+            detail = f"{row['id']}: nothing relates it to another event"
+            yield {**place, "reported": "isolated-event", "fault": detail}
+        if row["id"] in wide:
+            detail = f"{row['process']} knew of more than {WIDEST:,} processes"
+            yield {**place, "reported": "wide-frontier", "fault": detail}

@@ -1,9 +1,9 @@
 """One giant trace: its edges and frontiers without ever having it in one place.
 
 Events are put into the order of their processes and messages matched (`giant.chains`); what remains are pairs
-of four numbers. These are cut into slices that are consistent cuts (`giant.cuts`), each slice is scanned by
-a task of its own whose memory depends on the slice alone (`giant.slices`), and the few vectors that come out
-are put together here. The number of passes does not depend on the size of the trace. Traces in which more
+of four numbers. These are cut into slices that are consistent cuts (`giant.slices`), each slice is scanned by
+a task of its own whose memory depends on the slice alone, and the few vectors that come out are put together
+here. The number of passes does not depend on the size of the trace. Traces in which more
 orders than processes and messages are done elsewhere (`extract.routes`).
 
 What is found is what `microcosm.traces.covering` finds of the same events.
@@ -11,36 +11,58 @@ What is found is what `microcosm.traces.covering` finds of the same events.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.errors import MicrocosmError
-from microcosm.spark.giant.chains import LastEvent, exchanged, put_in_order, read_ends
-from microcosm.spark.giant.cuts import Cutting
-from microcosm.spark.giant.slices import Knowledge, scanned_by_tasks
-from microcosm.spark.io import inputs
+from microcosm.spark.giant.chains import (
+    LOOKED_AT,
+    LastEvent,
+    exchanged,
+    irregularities,
+    put_in_order,
+    read_ends,
+)
+from microcosm.spark.giant.slices import (
+    NEVER,
+    Base,
+    Knowledge,
+    Pairs,
+    begins_of,
+    by_depth,
+    crossing,
+    lowered,
+    monotone,
+    moved,
+    put_together,
+    scanned,
+    slice_of,
+)
+from microcosm.spark.io import inputs, staging
 from microcosm.spark.io.events import (
     FRONTIERS,
     ODD_ROWS,
+    arrow_names,
     arrow_schema,
     batches_of,
     odd_rows,
 )
+from microcosm.spark.io.packets import gathered, packed, together, unpacked
 from microcosm.spark.io.sink import only
-from microcosm.traces.covering import WIDEST
-from microcosm.traces.event import MESSAGE_KINDS
-from microcosm.traces.execution import missing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import Column, DataFrame
 
+    from microcosm.spark.giant.slices import Numbers
     from microcosm.spark.io.staging import Output
 
 
@@ -127,51 +149,239 @@ def _frontiers(trace: str | None, ends: Sequence[LastEvent], knowledge: Knowledg
     return pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
 
 
-LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
-"""What is needed of events to see what is odd about them."""
+SLICE = 250_000
+"""Receptions of a slice, unless the number of slices is given."""
+
+SAMPLE = 400_000
+"""So many pairs at most tell the causal depth."""
+
+FOUR = ("sender", "sent", "receiver", "received")
+"""The columns of pairs that slices look at."""
+
+NUMBERS = "sender long, sent long, receiver long, received long"
+_MOVED = "process long, cut long, position long"
+_SIZE = -1
+"""In the place of a process: the row tells how many receptions are in a slice."""
+_MOVES = 1 << 20
+"""More entries of cuts than so many, of all tasks, Spark puts together before they are told."""
 
 
-def irregularities(
-    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
-) -> Iterator[pa.RecordBatch]:
-    """What is odd about events by themselves, given those in order with the columns of `LOOKED_AT`.
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """Finds the cuts of a trace whose events in order are staged in `_chains`, its pairs in `_pairs`.
 
-    `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
+    Each step is tasks over the pairs, four numbers each, as they are staged; the driver has a position for
+    each process and cut.
     """
-    return batches_of((row for batch in batches for row in _odd_of(batch, alone, wide)), ODD_ROWS)
+
+    _output: Output
+    _name: str
+    _chains: Path
+    _pairs: Path
+    _numbers: Mapping[str, int]
+
+    def cuts(self, slices: int | None) -> Numbers:
+        """Consistent cuts into so many slices (None: by size).
+
+        `cuts[p, k]` is the first position of process p in slice k + 1 or later; it grows with k.
+        """
+
+        def found() -> list[list[int]]:
+            count = staging.rows(self._pairs)
+            wanted = slices or -(-max(1, count) // SLICE)
+            if wanted == 1:
+                return [[] for _ in self._numbers]
+            best, even = self._consistent(self._by_lines(wanted))
+            if even > 2 * count / wanted + wanted:
+                sample = self._sample(-(-count // SAMPLE))
+                other, size = self._consistent(by_depth(sample, len(self._numbers), wanted))
+                best = other if size < even else best
+            return [[int(position) for position in row] for row in best]
+
+        made = self._output.remembered(f"cuts-{self._name}", found)
+        return np.array(made, dtype=np.int64).reshape(len(self._numbers), -1)
+
+    def _ask(
+        self, folder: Path, columns: Sequence[str], kernel: Any, schema: str, size: int = 0
+    ) -> list[Numbers]:
+        """What tasks over the files of a folder find, by columns; a task at most `size` rows of `_MOVED`."""
+        from pyspark.sql import functions as F
+
+        table, run = inputs.over(self._output.spark, folder, columns, kernel)
+        if table is None:
+            found = pa.Table.from_batches(run(inputs.first()), arrow_schema(schema))
+        else:
+            made = table.mapInArrow(run, schema)
+            if size * len(inputs.row_groups(folder)) > _MOVES:
+                least = F.expr(f"if(process = {_SIZE}, sum(position), min(position)) position")
+                made = made.groupBy("process", "cut").agg(least)
+            found = made.toArrow()
+        return [column.to_numpy() for column in found.columns]
+
+    def _by_lines(self, slices: int) -> Numbers:
+        """Where the cuts are if the places of events in the log are their order."""
+        from pyspark.sql import functions as F
+
+        shares, accuracy = [at / slices for at in range(1, slices)], max(10_000, 10 * slices)
+        chains = self._output.spark.read.schema("at long").parquet(str(self._chains))
+        [firsts] = chains.agg(F.percentile_approx("at", shares, accuracy)).collect()[0]
+        numbers = self._numbers
+        shape = (len(numbers), slices - 1)
+
+        def positions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            found = np.full(shape, NEVER, dtype=np.int64)
+            for batch in batches:
+                process = _numbered(batch.column(0), numbers)
+                seq, at = batch.column(1).to_numpy(), batch.column(2).to_numpy()
+                cut = np.searchsorted(firsts, at, "right") - 1  # of those that it is behind, the last
+                np.minimum.at(found, (process[cut >= 0], cut[cut >= 0]), seq[cut >= 0])
+            found = monotone(found)
+            yield _moved(moved(np.full(shape, NEVER, dtype=np.int64), found))
+
+        answers = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
+        cuts = np.full(shape, NEVER, dtype=np.int64)
+        np.minimum.at(cuts, (answers[0], answers[1]), answers[2])
+        return monotone(cuts)
+
+    def _consistent(self, cuts: Numbers) -> tuple[Numbers, int]:
+        """The cuts made consistent with all pairs, and the receptions of the largest slice."""
+        while True:
+            process, cut, position = self._round(cuts)
+            sizes, moves = process == _SIZE, process != _SIZE
+            if not moves.any():
+                widest = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
+                np.add.at(widest, cut[sizes], position[sizes])
+                return cuts, int(widest.max())
+            least = cuts.copy()
+            np.minimum.at(least, (process[moves], cut[moves]), position[moves])
+            cuts = monotone(least)
+
+    def _round(self, cuts: Numbers) -> list[Numbers]:
+        """What has to move; of process `_SIZE`, how many receptions are in a slice as the cuts are."""
+
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            least = cuts
+            sizes = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
+            for batch in batches:
+                part = pairs_of(batch)
+                least = lowered(least, part)
+                received = slice_of(cuts, part.receiver, part.received)
+                sizes += np.bincount(received, minlength=len(sizes))
+            yield _moved(moved(cuts, least))
+            yield _moved([(_SIZE, at, size) for at, size in enumerate(sizes.tolist())])
+
+        return self._ask(self._pairs, FOUR, kernel, _MOVED, cuts.size + cuts.shape[1])
+
+    def _sample(self, step: int) -> Pairs:
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                part = pairs_of(batch)
+                # What chooses a pair must depend on nothing but the pair.
+                chosen = (part.received * 2_654_435_761 + part.receiver * 40_503) % step == 0
+                yield batch.filter(pa.array(chosen))
+
+        return Pairs(*self._ask(self._pairs, FOUR, kernel, NUMBERS))
 
 
-def _odd_of(
-    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
-) -> Iterator[dict[str, object]]:
-    after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
-    meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
-    nameless = pc.is_null(batch.column("message"))
-    lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
-    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
-    for case in (
-        pc.and_(meets, nameless),
-        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
-        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
-    ):
-        looked = pc.or_(looked, case)
-    for row in batch.filter(looked).to_pylist():
-        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
-        first, seq = (row["before"] or 0) + 1, row["seq"]
-        if row["twice"]:
-            detail = f"there is an event {row['id']} already"
-            yield {**place, "reported": "duplicate-event", "fault": detail, "lost": 1}
-            continue
-        if seq > first:
-            detail = f"{row['process']}: events {missing(first - 1, seq)} are missing"
-            yield {**place, "reported": "seq-gap", "fault": detail}
-        meeting = row["kind"] in MESSAGE_KINDS
-        if meeting and row["message"] is None:
-            detail = f"{row['id']}: a {row['kind']} that does not name its message"
-            yield {**place, "reported": "no-message", "fault": detail}
-        if row["process"] in alone and not (meeting and row["message"] is not None):
-            detail = f"{row['id']}: nothing relates it to another event"
-            yield {**place, "reported": "isolated-event", "fault": detail}
-        if row["id"] in wide:
-            detail = f"{row['process']} knew of more than {WIDEST:,} processes"
-            yield {**place, "reported": "wide-frontier", "fault": detail}
+def _numbered(names: pa.Array, numbers: Mapping[str, int]) -> Any:
+    words = names.dictionary_encode()
+    known = np.array([numbers[name] for name in words.dictionary.to_pylist()], dtype=np.int64)
+    return known[words.indices.to_numpy()]
+
+
+def _moved(changes: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
+    columns = np.array(changes, dtype=np.int64).reshape(-1, 3).T
+    arrays = [pa.array(column) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_MOVED))
+
+
+def pairs_of(batch: pa.RecordBatch) -> Pairs:
+    """The pairs in the columns `FOUR` of a batch, or of a table."""
+    return Pairs(*(batch.column(name).to_numpy() for name in FOUR))
+
+
+_SLICED = f"slice long, {NUMBERS}"
+_BASES = "process long, seq long, others array<long>, seqs array<long>"
+_CYCLIC = "process long, seq long"
+
+
+def scanned_by_tasks(
+    output: Output, name: str, folder: Path, cuts: Numbers
+) -> tuple[Knowledge, list[tuple[int, int]]]:
+    """What the processes knew, and the receptions (process, position) on cycles, of the pairs in a folder.
+
+    Cost: a shuffle of the pairs; each slice is scanned by a task of its own.
+    """
+    slices = cuts.shape[1] + 1
+
+    def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in together(batches):
+            part = _sliced(batch, cuts)
+            yield packed(part, part.column("slice").to_numpy())
+
+    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        members = [*unpacked(batches)]
+        if members:
+            at = members[0].column("slice")[0].as_py()
+            table = pa.Table.from_batches(members)
+            yield from scanned_slice(table, at, begins_of(cuts, at))
+
+    work = inputs.over(output.spark, folder, FOUR, slice_)
+    done = f"bases-{name}"
+    output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, *gathered(work, slices, kernel, keyed=False))
+    bases = str(output.staged(done) / "bases")
+    circular = output.spark.read.schema(_CYCLIC).parquet(str(output.staged(done) / "cyclic"))
+
+    def read_() -> Iterator[tuple[list[Base], Numbers]]:
+        return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
+
+    return put_together(read_), [(row.process, row.seq) for row in circular.collect()]
+
+
+def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
+    """The pairs with the slice of their reception; receiver -1: with that of a sending that leaves it."""
+    part = pairs_of(batch)
+    slices = slice_of(cuts, part.receiver, part.received)
+    leaving = np.array([(*each, -1, -1) for each in crossing(part, cuts)], dtype=np.int64).reshape(-1, 5).T
+    columns = zip((slices, *(getattr(part, name) for name in FOUR)), leaving, strict=True)
+    arrays = [pa.array(np.concatenate(both)) for both in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_SLICED))
+
+
+def scanned_slice(table: pa.Table, slice_: int, begins: Numbers) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The bases of a slice, given its pairs and the sendings that leave it, and its receptions on cycles.
+
+    Memory: the pairs of the slice and their vectors.
+    """
+    every = pairs_of(table)
+    inside = every.receiver >= 0
+    leaving = every[~inside]
+    pairs = every[inside]
+    wanted = set(zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True))
+    bases, cyclic = scanned(pairs, begins, wanted)
+    rows = (
+        {
+            "process": base.process,
+            "seq": base.seq,
+            "others": None if base.knows is None else list(base.knows),
+            "seqs": None if base.knows is None else list(base.knows.values()),
+        }
+        for base in bases
+    )
+    for batch in batches_of(rows, _BASES):
+        yield f"bases/{slice_}", batch
+    if cyclic:
+        columns = (pa.array(column[cyclic]) for column in (pairs.receiver, pairs.received))
+        yield "cyclic", pa.RecordBatch.from_arrays([*columns], schema=arrow_schema(_CYCLIC))
+
+
+def bases_of(folder: str, slice_: int) -> list[Base]:
+    """The bases of a slice that are staged in `folder`; none where it has none."""
+    try:
+        table = pq.read_table(f"{folder}/{slice_}", columns=arrow_names(_BASES), partitioning=None)
+    except FileNotFoundError:
+        return []
+    return [
+        Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True)))
+        for process, seq, others, seqs in zip(*(each.to_pylist() for each in table.columns), strict=True)
+    ]
