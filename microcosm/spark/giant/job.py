@@ -162,6 +162,8 @@ NUMBERS = "sender long, sent long, receiver long, received long"
 _MOVED = "process long, cut long, position long"
 _SIZE = -1
 """In the place of a process: the row tells how many receptions are in a slice."""
+_PLACED = 1 << 20
+"""So many places of events, more or less, tell where cuts begin."""
 _MOVES = 1 << 20
 """More entries of cuts than so many, of all tasks, Spark puts together before they are told."""
 
@@ -224,6 +226,7 @@ class Cutting:
 
         shares, accuracy = [at / slices for at in range(1, slices)], max(10_000, 10 * slices)
         chains = self._output.spark.read.schema("at long").parquet(str(self._chains))
+        chains = chains.sample(min(1.0, _PLACED / max(1, staging.rows(self._chains))), 1)
         [firsts] = chains.agg(F.percentile_approx("at", shares, accuracy)).collect()[0]
         numbers = self._numbers
         shape = (len(numbers), slices - 1)
