@@ -26,7 +26,8 @@ from microcosm.spark.io.events import (
     Row,
     arrow_names,
     arrow_schema,
-    batches_of,
+    batched,
+    event_of,
     in_traces,
     report_rows,
 )
@@ -34,7 +35,7 @@ from microcosm.spark.io.inputs import over
 from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together, unpacked
 from microcosm.traces.causality import exchange
 from microcosm.traces.covering import WIDEST
-from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
+from microcosm.traces.event import MESSAGE_KINDS, SENDS
 from microcosm.traces.execution import Execution, missing
 from microcosm.traces.report import Report
 
@@ -276,19 +277,7 @@ def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Ar
 def _exchanged(members: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Row]:
     """The pairs and irregularities of one message, by the code for traces that are read at once."""
     members = sorted(members, key=lambda row: (row["process"], row["seq"]))
-    events = [
-        TraceEvent(
-            row["process"],
-            row["seq"],
-            row["kind"],
-            row["message"],
-            tuple(row["to"] or ()),
-            name=row["id"],
-            file=row["file"],
-            line=row["line"],
-        )
-        for row in members
-    ]
+    events = [event_of({**row, "name": row["id"]}) for row in members]
     report = Report()
     found = exchange(Execution(None, events, {}, frozenset(), [], {}, []), report)
     for s, r in found.pairs:
@@ -346,12 +335,13 @@ LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice",
 
 def irregularities(
     batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
-) -> Iterator[pa.RecordBatch]:
-    """What is odd about events by themselves, given those in order with the columns of `LOOKED_AT`.
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The table `odd` of what is odd about events by themselves, given those in order, `LOOKED_AT`.
 
     `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
     """
-    return batches_of((row for batch in batches for row in _odd_of(batch, alone, wide)), ODD_ROWS)
+    found = (("odd", row) for batch in batches for row in _odd_of(batch, alone, wide))
+    return batched(found, {"odd": ODD_ROWS})
 
 
 def _odd_of(

@@ -55,7 +55,6 @@ from microcosm.spark.io.events import (
     odd_rows,
 )
 from microcosm.spark.io.packets import gathered, packed, together, unpacked
-from microcosm.spark.io.sink import only
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +116,7 @@ def found_in_slices(
     frontiers = _frontiers(trace[0], last, knowledge)
     wide = frontiers.filter(pc.is_null(frontiers.column("knows"))).column("last").to_pylist()
     alone = [row.process for row in last if row.events == 1]
-    look = only("odd", partial(irregularities, alone=alone, wide=wide))
+    look = partial(irregularities, alone=alone, wide=wide)
     looking = inputs.over(output.spark, places, LOOKED_AT, look)
     output.tables(f"looked-{name}", {"odd": ODD_ROWS}, *looking)
     odd.append(output.staged(f"looked-{name}") / "odd")

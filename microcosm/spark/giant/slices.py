@@ -196,15 +196,8 @@ class _Slice:
     def __init__(self, pairs: Pairs, begins: Numbers) -> None:
         self.pairs = pairs
         self._begins = begins
-        count = len(pairs)
-        self._bounds: dict[int, tuple[int, int]] = {}
-        if count:
-            firsts = np.flatnonzero(np.diff(pairs.receiver, prepend=-1)).tolist()
-            names = pairs.receiver[firsts].tolist()
-            self._bounds = {
-                name: (begin, end)
-                for name, begin, end in zip(names, firsts, [*firsts[1:], count], strict=True)
-            }
+        names, firsts = np.unique(pairs.receiver, return_index=True)
+        self._bounds = dict(zip(names.tolist(), pairwise([*firsts.tolist(), len(pairs)]), strict=True))
         self._needs = self._before(pairs.sender, pairs.sent)
         self._kept: dict[int, Vector | None] = {}
         self._wanted: set[int] = set()
