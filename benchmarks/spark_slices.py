@@ -132,7 +132,7 @@ def message_ends(process: Any, seq: Any, kind: Any, message: Any, processes: int
         ids = pa.array([f"p{p}:{s}" for p, s in zip(process[at].tolist(), seq[at].tolist(), strict=True)])
         columns = [text, pa.array(names[process[at]]), pa.array(seq[at]), pa.array(seq[at] - 1)]
         columns += [pa.array(np.array(("send", "receive"))[kind[at]]), pa.nulls(len(at), schema.types[5])]
-        columns += [ids, pa.array(["log"] * len(at)), pa.array(at)]
+        columns += [ids, pa.nulls(len(at), schema.types[7]), pa.array(["log"] * len(at)), pa.array(at)]
         made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
     return made
 
@@ -158,7 +158,7 @@ def measured(events: int, processes: int) -> float:
     parts = []
     ends = message_ends(process, seq, kind, message, processes)
     clock.append(process_time())
-    for batch in matched(iter(ends), numbers):
+    for batch in matched(iter(ends), numbers, {}):
         parts.append([batch.column(name).to_numpy() for name in ("sender", "sent", "receiver", "received")])
     matching = process_time() - clock[-1]
     pairs = Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

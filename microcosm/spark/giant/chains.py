@@ -35,7 +35,7 @@ from microcosm.spark.io.inputs import over
 from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together, unpacked
 from microcosm.traces.causality import exchange
 from microcosm.traces.covering import WIDEST
-from microcosm.traces.event import MESSAGE_KINDS, SENDS
+from microcosm.traces.event import MESSAGE_KINDS, SENDS, Counted
 from microcosm.traces.execution import Execution, missing
 from microcosm.traces.report import Report
 
@@ -46,16 +46,17 @@ if TYPE_CHECKING:
 
 CHAINS = (
     "process string, seq long, id string, kind string, message string, to array<string>, "
-    "file string, line long, at long, twice boolean, before long, prior string"
+    "counted array<string>, file string, line long, at long, twice boolean, before long, prior string"
 )
 """Events in the order of each process; `twice` says that the position is taken.
 
 `before` is the position and `prior` the id of the event before in the process.
 """
 
-LASTS = "process string, seq long, id string, events long, again long"
-"""The last event of some events of a process, how many they are without those `twice`, and how many may be
-where the process begins `again`, with another event at a position that is taken."""
+LASTS = "process string, seq long, id string, events long, again long, above long"
+"""The last event of some events of a process, how many they are without those `twice`, how many may be
+where the process begins `again`, with another event at a position that is taken, and how many are ends of
+messages of the application, `above` the network."""
 
 
 class LastEvent(NamedTuple):
@@ -66,6 +67,7 @@ class LastEvent(NamedTuple):
     id: str
     events: int
     again: int
+    above: int
 
 
 SAID = ("kind", "message", "to", "name", "label", "attributes")
@@ -73,6 +75,9 @@ SAID = ("kind", "message", "to", "name", "label", "attributes")
 
 NEEDED = ("process", "seq", "file", "line")
 """What every event has."""
+
+APPLICATION = ("causal_send", "deliver")
+"""The kinds of ends of messages of the application; others are of the network."""
 
 TOGETHER = 500_000
 """So many events, more or less, are for one task: those of a process, and the ends of a message, for one."""
@@ -84,7 +89,7 @@ def put_in_order(output: Output, stage: str, trace: tuple[str | None, int], seve
     """Tables `chains` and `ends` of a trace, given its name and number of events."""
     name, count = trace
     parts = max(1, -(-count // TOGETHER))
-    needed = sorted({*SAID} & output.filled("read", "events") | {"at", "trace", *NEEDED})
+    needed = sorted({*SAID, "counted"} & output.filled("read", "events") | {"at", "trace", *NEEDED})
     send = partial(by_process, trace=name, parts=parts)
     work = over(output.spark, output.staged("read") / "events", needed, send)
 
@@ -99,11 +104,11 @@ def read_ends(folder: Path) -> list[LastEvent]:
     """The ends of all processes, in the order of their names, of a table `ends`."""
     table = pq.read_table(folder, partitioning=None)
     found: dict[str, LastEvent] = {}
-    for process, seq, name, events, again in zip(*(c.to_pylist() for c in table.columns), strict=True):
-        end = LastEvent(process, seq, name, events, again)
-        other = found.get(process, LastEvent(process, 0, "", 0, 0))
-        last = max(end, other)
-        found[process] = last._replace(events=events + other.events, again=again + other.again)
+    for row in zip(*(c.to_pylist() for c in table.columns), strict=True):
+        end = LastEvent(*row)
+        other = found.get(end.process, LastEvent(end.process, 0, "", 0, 0, 0))
+        sums = (one + more for one, more in zip(end[3:], other[3:], strict=True))
+        found[end.process] = LastEvent(*max(end, other)[:3], *sums)
     return sorted(found.values())
 
 
@@ -168,7 +173,9 @@ class _Chain:
         begins = np.flatnonzero(np.diff(self.rank[here], prepend=-1)) + self.skipped
         ends = np.append(begins[1:], len(rows)) - 1
         last = pa.array(np.where(self.new[ends], ends, self.last[ends]))
-        counted = [np.add.reduceat(each.astype(np.int64), begins) for each in (self.new, self._again())]
+        above = pc.and_(pc.is_in(made["kind"], pa.array(APPLICATION)), pc.is_valid(made["message"]))
+        sums = (self.new, self._again(), self.new & above.to_numpy(zero_copy_only=False))
+        counted = [np.add.reduceat(each.astype(np.int64), begins) for each in sums]
         arrays = [*(made[name].take(last) for name in ("process", "seq", "id")), *map(pa.array, counted)]
         yield "ends", pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(LASTS))
 
@@ -190,7 +197,7 @@ class _Chain:
 
 ENDS = (
     "message string, process string, seq long, before long, kind string, to array<string>, id string, "
-    "file string, line long"
+    "counted array<string>, file string, line long"
 )
 """What is needed of an event that sends or receives; `before` is the position before it in its process."""
 
@@ -203,9 +210,12 @@ PAIR = (
 MATCHED = f"{PAIR}, file string, line long, {REPORTED}"
 
 
-def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
+def matched(
+    batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int], alone: Mapping[str, bool]
+) -> Iterator[pa.RecordBatch]:
     """The pairs and irregularities of messages, given all ends of each; `numbers` are the processes'.
 
+    `alone` are the processes of one event, each with whether the trace has messages of the application.
     Memory: the ends, which are put in the order of messages here, by numbers, where Spark would sort texts.
     """
     ends = [batch for batch in batches if batch.num_rows]
@@ -215,10 +225,12 @@ def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> It
     code = table.column("message").dictionary_encode().indices.to_numpy()
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-    yield from _groups(table.take(pa.array(order)), starts, pa.array(numbers, pa.string()))
+    yield from _groups(table.take(pa.array(order)), starts, numbers, alone)
 
 
-def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator[pa.RecordBatch]:
+def _groups(
+    table: pa.RecordBatch, starts: Any, numbers: Mapping[str, int], alone: Mapping[str, bool]
+) -> Iterator[pa.RecordBatch]:
     ends = np.append(starts[1:], table.num_rows)
     kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
     half = len(SENDS)
@@ -230,12 +242,11 @@ def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator
     reception = np.where(first < second, two + 1, two)
     plain = (receives - sends == half) & _meant(table, sending, reception)
     if plain.any():
-        yield _pairs(table, sending[plain], reception[plain], processes)
+        yield _pairs(table, sending[plain], reception[plain], pa.array(numbers, pa.string()))
     others = np.delete(np.arange(len(starts)), pairs[plain])
-    numbers = {name: at for at, name in enumerate(processes.to_pylist())} if len(others) else {}
     odd: list[Row] = []
     for begin, end in zip(starts[others].tolist(), ends[others].tolist(), strict=True):
-        odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers)
+        odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers, alone)
     if odd:
         yield pa.RecordBatch.from_pylist(odd, schema=arrow_schema(MATCHED))
 
@@ -274,8 +285,13 @@ def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Ar
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _exchanged(members: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Row]:
-    """The pairs and irregularities of one message, by the code for traces that are read at once."""
+def _exchanged(
+    members: Sequence[Row], numbers: Mapping[str, int], alone: Mapping[str, bool]
+) -> Iterator[Row]:
+    """The pairs and irregularities of one message, by the code for traces that are read at once.
+
+    Only of an end on the level that the givens are of, whose message has a name, does its message tell.
+    """
     members = sorted(members, key=lambda row: (row["process"], row["seq"]))
     events = [event_of({**row, "name": row["id"]}) for row in members]
     report = Report()
@@ -293,6 +309,13 @@ def _exchanged(members: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[R
             "message": reception["message"],
             "near": same and reception["before"] == sending["seq"],
         }
+    answered = {event for pair in found.pairs for event in pair}
+    for at in sorted({*found.sent, *found.received} - answered):
+        event = events[at]
+        above = alone.get(event.process)
+        if above is not None and (type(event.message) is Counted or (event.kind in APPLICATION) is not above):
+            detail = f"{event.id}: nothing relates it to another event"
+            report.add("isolated-event", detail, file=event.file, line=event.line)
     yield from report_rows(report)
 
 
@@ -307,18 +330,20 @@ def by_message(batches: Iterator[pa.RecordBatch], parts: int) -> Iterator[pa.Rec
             yield packed(ends, spread(ends.column("message"), parts))
 
 
-def exchanged(output: Output, name: str, chains: Path, events: int, numbers: Mapping[str, int]) -> Staged:
+def exchanged(output: Output, name: str, chains: Path, last: Sequence[LastEvent]) -> Staged:
     """`pairs`, with the columns of `PAIR`, and `odd`, of the messages of events that are staged in order.
 
-    `events` is how many there are, `numbers` are those of processes. Cost: a shuffle of the ends of messages.
+    `last` are the ends of all processes, by number. Cost: a shuffle of the ends of messages.
     """
-    parts = max(1, -(-events // TOGETHER))
+    parts = max(1, -(-sum(row.events for row in last) // TOGETHER))
+    numbers, above = {row.process: at for at, row in enumerate(last)}, any(row.above for row in last)
+    alone = {row.process: above for row in last if row.events == 1}
     columns = [*arrow_names(ENDS), "twice"]
     work = over(output.spark, chains, columns, partial(by_message, parts=parts))
     pair, odd = arrow_names(PAIR), arrow_names(ODD_ROWS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        for batch in matched(unpacked(batches), numbers):
+        for batch in matched(unpacked(batches), numbers, alone):
             good: Any = pc.is_valid(batch.column("left"))
             for kind, columns, which in (("pairs", pair, good), ("odd", odd, pc.invert(good))):
                 some = batch.filter(which).select(columns)

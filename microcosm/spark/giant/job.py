@@ -98,7 +98,7 @@ def found_in_slices(
     if any(row.again for row in last):
         raise NotInSlices("a process that may begin again")
     numbers = {row.process: number for number, row in enumerate(last)}
-    pairs = exchanged(output, name, places, sum(row.events for row in last), numbers)["pairs"]
+    pairs = exchanged(output, name, places, last)["pairs"]
     met = output.staged(f"pairs-{name}")
     odd = [met / "odd"]
     cuts = Cutting(output, name, places, met / "pairs", numbers).cuts(slices)
