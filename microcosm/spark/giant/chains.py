@@ -290,7 +290,8 @@ def _exchanged(
 ) -> Iterator[Row]:
     """The pairs and irregularities of one message, by the code for traces that are read at once.
 
-    Only of an end on the level that the givens are of, whose message has a name, does its message tell.
+    An end that nothing answers, `alone` in its process, is isolated where its message is of the network and
+    the trace has messages of the application, or has a name that was counted.
     """
     members = sorted(members, key=lambda row: (row["process"], row["seq"]))
     events = [event_of({**row, "name": row["id"]}) for row in members]
