@@ -20,7 +20,7 @@ from random import Random
 
 import numpy as np
 
-from microcosm.spark.giant.scan import Base, put_together
+from microcosm.spark.giant.slices import Base, put_together
 
 EVENTS = 1000
 """Events of a process in a slice."""
@@ -54,7 +54,7 @@ def alone(count: int, processes: int, leaving: int) -> None:
     bases = sum(len(found) for found, _ in slices(count, processes, leaving))
     making = time.perf_counter() - begin
     begin = time.perf_counter()
-    knowledge = put_together(lambda: slices(count, processes, leaving), [])
+    knowledge = put_together(lambda: slices(count, processes, leaving))
     seconds = time.perf_counter() - begin - 2 * making
     kept = sum(map(bool, (vector for of in knowledge._vectors.values() for vector in of)))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

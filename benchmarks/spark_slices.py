@@ -24,15 +24,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from microcosm.spark.giant.chains import ENDS, matched
-from microcosm.spark.giant.cuts import NEVER, Pairs, lowered, monotone, slice_of
-from microcosm.spark.giant.scan import (
+from microcosm.spark.giant.job import scanned_slice
+from microcosm.spark.giant.slices import (
+    NEVER,
     Knowledge,
+    Pairs,
     begins_of,
-    by_slice,
     crossing,
+    lowered,
+    monotone,
     put_together,
     scanned,
-    scanned_slice,
+    slice_of,
 )
 from microcosm.spark.io.events import arrow_schema
 
@@ -40,16 +43,25 @@ SLICE = 100_000
 """Receptions of a slice."""
 
 
+def pairs_in(rows: list[tuple[int, int, int, int]]) -> Pairs:
+    """The pairs in rows of sender, sent, receiver, received."""
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    return Pairs(*(np.ascontiguousarray(column) for column in columns))
+
+
 def scan(pairs: Pairs, cuts: Any, wanted: Iterable[tuple[int, int]] = ()) -> tuple[Knowledge, list[int]]:
     """All slices one after the other, in this process; and the numbers of the pairs on cycles.
 
-    >>> pairs = Pairs.of([(0, 1, 1, 1), (1, 2, 2, 1)])
+    What is known at `wanted` events (process, position) is kept, too.
+
+    >>> pairs = pairs_in([(0, 1, 1, 1), (1, 2, 2, 1)])
     >>> scan(pairs, np.array([[2], [2], [9]]), [(2, 1)])[0].of(2, 1)
     {0: 1, 1: 2, 2: 1}
     """
-    wanted = list(wanted)
-    asked = by_slice(cuts, wanted)
-    for slice_, process, seq in crossing(pairs, cuts):
+    places = np.array([*wanted], dtype=np.int64).reshape(-1, 2).T
+    asked: list[list[tuple[int, int]]] = [[] for _ in range(cuts.shape[1] + 1)]
+    there = zip(slice_of(cuts, *places).tolist(), *places.tolist(), strict=True)
+    for slice_, process, seq in (*there, *crossing(pairs, cuts)):
         asked[slice_].append((process, seq))
     received = slice_of(cuts, pairs.receiver, pairs.received)
     slices, cyclic = [], []
@@ -59,7 +71,12 @@ def scan(pairs: Pairs, cuts: Any, wanted: Iterable[tuple[int, int]] = ()) -> tup
         bases, gone = scanned(pairs[members], begins, events)
         cyclic += members[gone].tolist()
         slices.append((bases, begins))
-    return put_together(lambda: slices, wanted), cyclic
+    if not places.size:
+        return put_together(lambda: slices), cyclic
+    knowledge = Knowledge({(base.process, base.seq): math.inf for bases, _ in slices for base in bases})
+    for bases, begins in slices:
+        knowledge.add(bases, begins)
+    return knowledge, cyclic
 
 
 def run(events: int, processes: int) -> tuple[Any, ...]:
@@ -115,7 +132,7 @@ def message_ends(process: Any, seq: Any, kind: Any, message: Any, processes: int
         ids = pa.array([f"p{p}:{s}" for p, s in zip(process[at].tolist(), seq[at].tolist(), strict=True)])
         columns = [text, pa.array(names[process[at]]), pa.array(seq[at]), pa.array(seq[at] - 1)]
         columns += [pa.array(np.array(("send", "receive"))[kind[at]]), pa.nulls(len(at), schema.types[5])]
-        columns += [ids, pa.array(["log"] * len(at)), pa.array(at)]
+        columns += [ids, pa.nulls(len(at), schema.types[7]), pa.array(["log"] * len(at)), pa.array(at)]
         made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
     return made
 
@@ -124,7 +141,7 @@ def peak(arguments: tuple[str, int, Any]) -> int:
     """KiB of a process that scans the slice in a folder (none where it is empty)."""
     folder, slice_, begins = arguments
     if folder:
-        for _ in scanned_slice(pq.read_table(folder, partitioning=None), slice_, begins, []):
+        for _ in scanned_slice(pq.read_table(folder, partitioning=None), slice_, begins):
             pass
     status = Path("/proc/self/status").read_text(encoding="utf-8")  # `getrusage` remembers the parent
     return int(status.partition("VmHWM:")[2].split()[0])
@@ -141,7 +158,7 @@ def measured(events: int, processes: int) -> float:
     parts = []
     ends = message_ends(process, seq, kind, message, processes)
     clock.append(process_time())
-    for batch in matched(iter(ends), numbers):
+    for batch in matched(iter(ends), numbers, {}):
         parts.append([batch.column(name).to_numpy() for name in ("sender", "sent", "receiver", "received")])
     matching = process_time() - clock[-1]
     pairs = Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

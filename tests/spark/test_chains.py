@@ -30,7 +30,7 @@ EVENTS = st.lists(
     st.tuples(
         st.sampled_from(NAMES[:5]),
         st.integers(1, 9),
-        st.sampled_from(("send", "internal")),
+        st.sampled_from(("send", "internal", "deliver")),
         st.sampled_from((None, None, "named")),
         st.sampled_from((None, "said", "said otherwise")),
         st.sampled_from(("t", "t", "t", None)),
@@ -55,13 +55,13 @@ def expected(events: list[Row], several: bool) -> tuple[list[Row], dict[str, lis
             **{name: event[name] for name in ("process", "seq", "kind", "message", "file", "line", "at")},
             "id": event["name"] or f"{prefix}{process}:{event['seq']}",
             "to": None,
-            "chosen": False,
+            "counted": None,
             "twice": twice,
             "before": last and last["seq"],
             "prior": last and last["id"],
         }
         rows.append(row)
-        end = ends.setdefault(process, [0, "", 0, 0])
+        end = ends.setdefault(process, [0, "", 0, 0, 0])
         said = [event[name] for name in ("kind", "message", "name", "label")]
         if twice:
             assert last is not None
@@ -69,6 +69,7 @@ def expected(events: list[Row], several: bool) -> tuple[list[Row], dict[str, lis
         else:
             before.append({**row, "said": said})
             end[:3] = row["seq"], row["id"], end[2] + 1
+            end[4] += event["kind"] == "deliver"
         first[process] = min(first.get(process, event["at"]), event["at"])
     return rows, ends
 
@@ -92,7 +93,7 @@ def test_what_is_in_order_does_not_depend_on_packets(
     made = [
         {
             **{"process": process, "seq": seq, "kind": kind, "name": name, "label": label, "trace": trace},
-            **{"message": f"m{at}" if kind == "send" else None, "file": "log", "line": at + 1, "at": at},
+            **{"message": None if kind == "internal" else f"m{at}", "file": "log", "line": at + 1, "at": at},
         }
         for at, (process, seq, kind, name, label, trace) in enumerate(events)
     ]
@@ -110,9 +111,10 @@ def test_what_is_in_order_does_not_depend_on_packets(
                     found += batch.to_pylist()
                     continue
                 assert batch.schema == arrow_schema(LASTS)
-                for process, seq, name, count, again in (row.values() for row in batch.to_pylist()):
-                    end = ends.setdefault(process, [0, "", 0, 0])
-                    end[:] = [*max(end[:2], [seq, name]), end[2] + count, end[3] + again]
+                for process, seq, name, *counts in (row.values() for row in batch.to_pylist()):
+                    end = ends.setdefault(process, [0, "", 0, 0, 0])
+                    sums = map(sum, zip(end[2:], counts, strict=True))
+                    end[:] = [*max(end[:2], [seq, name]), *sums]
     mine = [row for row in made if row["trace"] == "t"]
     rows_, ends_ = expected(mine, several)
     assert sorted(found, key=lambda row: (row["process"], row["seq"], row["at"])) == rows_
@@ -176,6 +178,7 @@ def test_what_is_matched_does_not_depend_on_batches(
             "kind": event.kind,
             "to": list(event.to) or None,
             "id": event.id,
+            "counted": None,
             "file": "log",
             "line": at,
         }
@@ -189,7 +192,7 @@ def test_what_is_matched_does_not_depend_on_batches(
     ]
     numbers = {process: number for number, process in enumerate(sorted(seqs))}
     found, counts = set(), Counter[str]()
-    for row in (row for batch in matched(iter(batches), numbers) for row in batch.to_pylist()):
+    for row in (row for batch in matched(iter(batches), numbers, {}) for row in batch.to_pylist()):
         if row["reported"] is not None:
             counts[row["reported"]] += row["count"]
             continue

@@ -12,7 +12,7 @@ import pytest
 
 from microcosm.spark.extract import job, routes
 from microcosm.spark.extract.job import ExtractOptions
-from microcosm.spark.giant import cuts
+from microcosm.spark.giant import job as giant
 from microcosm.traces import reading as formats
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
@@ -94,14 +94,15 @@ def both(spark: Any, log: Path, out: Path, asked: ExtractOptions) -> None:
     assert {row["process"]: dict(row["knows"]) for row in rows} == knowledge(edges, places)
     assert Counter(found.summary["reported"]) == report.counts
     assert len(table(out, "events")) == single.events == found.summary["events"]
-    assert any(stage.startswith("bases") for stage in found.stages)
+    assert any(stage.startswith("bases") for stage in found.stages) is (asked.concurrent is None)
+    assert found.summary["whole"] == ([] if asked.concurrent is None else [""])
 
 
 @pytest.mark.parametrize("moves", [0, 1 << 20])
 def test_a_damaged_log_in_slices(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
 ) -> None:
-    monkeypatch.setattr(cuts, "_MOVES", moves)  # what has to move is put together by Spark, or here
+    monkeypatch.setattr(giant, "_MOVES", moves)  # what has to move is put together by Spark, or here
     random = Random(2)
     events = damaged(random, chained(random, 6, 1500, True, 6))
     names = {(e.process, e.seq): f"event {at}" for at, e in enumerate(events) if at % 7 == 0}
@@ -145,10 +146,9 @@ def test_several_giant_traces_in_one_log(spark: Any, tmp_path: Path, monkeypatch
     ]
     log = tmp_path / "log.jsonl"
     log.write_text("".join(map(line_of, events[::2] + events[1::2])), encoding="utf-8")
-    asked = ExtractOptions(concurrent="seq % 25 = 1")
-    whole = job.extract(spark, [str(log)], str(tmp_path / "whole"), asked)
+    whole = job.extract(spark, [str(log)], str(tmp_path / "whole"))
     monkeypatch.setattr(job, "worker_memory", lambda _: 200 * routes.PLAIN)
-    found = job.extract(spark, [str(log)], str(tmp_path / "out"), asked)
+    found = job.extract(spark, [str(log)], str(tmp_path / "out"))
     assert {"bases-0", "bases-1"} < found.stages.keys()
     assert found.summary == whole.summary | {"whole": ["c"]}
     for name in job.TABLES:
@@ -173,9 +173,10 @@ def test_what_cannot_be_done_in_slices_is_said(
     monkeypatch.setattr(job, "worker_memory", lambda _: routes.PLAIN)
     with caplog.at_level("INFO", "microcosm.spark"):
         found = job.extract(spark, [str(log)], str(tmp_path / "out"), ExtractOptions(slices=2))
-        held = job.extract(spark, [str(log)], str(tmp_path / "held"), ExtractOptions(slices=2, token="k"))
+        asked = ExtractOptions(slices=2, token="k", concurrent="seq = 1")
+        held = job.extract(spark, [str(log)], str(tmp_path / "held"), asked)
     assert sorted(found.summary["whole"]) == sorted(held.summary["whole"]) == sorted(refused)
     for reason, events in refused.items():
         said = f"trace {reason}: {len(events)} events go whole to one worker, which needs some 1 MB"
-        with_token = "token" if "names" in reason else f"{reason}, token"
-        assert {f"{said}, because of: {why}" for why in (reason, with_token)} <= {*caplog.messages}
+        others = "token, concurrent" if "names" in reason else f"{reason}, token, concurrent"
+        assert {f"{said}, because of: {why}" for why in (reason, others)} <= {*caplog.messages}

@@ -20,7 +20,7 @@ from microcosm.spark.extract import job
 from microcosm.spark.extract.job import ExtractOptions
 from microcosm.spark.io import inputs
 from microcosm.traces import reading as formats
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import MESSAGE_KINDS, Counted, TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats import parquet
 from microcosm.traces.formats.jsonl import line_of
@@ -165,7 +165,7 @@ def test_many_traces_in_a_log(spark: Any, tmp_path: Path, seed: int, monkeypatch
     same(spark, written(random, tmp_path / "log", events), tmp_path / "out", asked)
 
 
-@pytest.mark.parametrize("seed", range(draws(1, 200)))
+@pytest.mark.parametrize("seed", range(draws(6, 200)))
 def test_one_trace_in_slices(spark: Any, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of any size, and packets where they are made and opened in this process."""
     random = Random(seed + 1000)
@@ -173,5 +173,9 @@ def test_one_trace_in_slices(spark: Any, tmp_path: Path, seed: int, monkeypatch:
     for name, few in (("ROWS", 3), ("HELD", 5), ("TASK", 7)):
         monkeypatch.setattr(f"microcosm.spark.io.packets.{name}", random.choice((few, 4096)))
     events = [replace(event, trace=None) for event in odd_log(random, None, (), 120)]
+    names = [event.message for event in events if event.message] or ["m"]
+    for number in range(random.randrange(4)):  # processes of one event, also of the other level
+        message = random.choice((str, Counted))(random.choice((f"of {number}", random.choice(names))))
+        events.append(TraceEvent(f"lonely {number}", 1, random.choice(MESSAGE_KINDS), message))
     slices = random.randrange(1, 5)
     same(spark, written(random, tmp_path / "log", events), tmp_path / "out", ExtractOptions(slices=slices))

@@ -20,8 +20,8 @@ SIZES = arrow_schema(reading.SIZES)
 TRACES = st.sampled_from(("a", "b", "c", None))
 
 
-def stage(folder: Path, files: list[list[list[str | None]]]) -> tuple[Path, Path]:
-    """Files of pieces of events, whose traces are given, as `reading.read` has them written."""
+def stage(folder: Path, files: list[list[list[str | None]]]) -> tuple[Path, pa.Table]:
+    """Files of pieces of events, whose traces are given, as `reading.read` has them written; their sizes."""
     events, sizes = folder / "events", folder / "sizes"
     for path in (events, sizes):
         path.mkdir(parents=True)
@@ -43,7 +43,7 @@ def stage(folder: Path, files: list[list[list[str | None]]]) -> tuple[Path, Path
             ]
         pq.write_table(pa.Table.from_pylist(rows, schema=EVENTS), events / f"{9 - at}.parquet")
         pq.write_table(pa.Table.from_pylist(counts, schema=SIZES), sizes / f"{at}.parquet")
-    return events, sizes
+    return events, routes.counted(sizes)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

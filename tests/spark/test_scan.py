@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.spark_slices import scan
-from microcosm.spark.giant.cuts import NEVER, Pairs, by_depth, lowered, monotone, moved, slice_of
+from benchmarks.spark_slices import pairs_in, scan
+from microcosm.spark.giant.slices import NEVER, Pairs, by_depth, lowered, monotone, moved, slice_of
 from microcosm.traces.covering import covering
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.report import Report
@@ -28,7 +28,7 @@ def numbered(events: list[TraceEvent]) -> tuple[dict[str, int], Pairs]:
         for e in events
         if e.kind == "receive" and e.message in sent
     ]
-    return numbers, Pairs.of(rows)
+    return numbers, pairs_in(rows)
 
 
 @st.composite
@@ -90,7 +90,7 @@ def test_a_sender_may_be_a_reception_too(seed: int, start: np.ndarray) -> None:
     line.sort(key=lambda each: each[1] + random.random())
     chosen = [sorted(random.sample(range(len(line)), 2)) for _ in range(20)]
     apart = {(line[a], line[b]) for a, b in chosen if line[a][0] != line[b][0]}
-    pairs = Pairs.of([(*a, *b) for a, b in sorted(apart)])
+    pairs = pairs_in([(*a, *b) for a, b in sorted(apart)])
     knowledge, cyclic = scan(pairs, lowered(start, pairs), line)
     assert cyclic == []
     places = {f"{process}:{seq}": (str(process), seq) for process, seq in line}
@@ -199,7 +199,7 @@ def test_messages_on_cycles_are_found_in_whatever_slice(run: Run, start: np.ndar
 def test_many_processes_have_sparse_vectors_and_wide_frontiers_are_not_told() -> None:
     """A chain over more processes than a frontier may have."""
     count = 3000
-    pairs = Pairs.of([(at, 1, at + 1, 1) for at in range(count - 1)])
+    pairs = pairs_in([(at, 1, at + 1, 1) for at in range(count - 1)])
     pairs = Pairs(pairs.sender, pairs.sent + (pairs.sender > 0), pairs.receiver, pairs.received)
     cuts = lowered(by_depth(pairs, count, 4), pairs)
     knowledge, _ = scan(pairs, cuts)

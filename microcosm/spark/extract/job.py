@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
-from microcosm.spark.extract.routes import Routes, by_trace, routed
-from microcosm.spark.giant.job import Found, Giant, NotInSlices
+from microcosm.spark.extract.routes import Routes, by_trace, counted, routed
+from microcosm.spark.giant.job import Found, NotInSlices, found_in_slices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading, staging
 from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, irregularity_counts, named
@@ -105,35 +105,37 @@ class _Job:
 
     def run(self, inputs: Inputs) -> Outcome:
         chosen = self._chosen()
-        read = self._read(inputs)
+        read, sizes = self._read(inputs)
         output, folder = self._output, self._output.staged("read")
         options = self._options
-        routes = routed(read, folder, options.slices, worker_memory(self._output.spark), options.token)
-        several, sliced = routes.traces > 1, routes.sliced
+        asked = [name for name in ("token", "concurrent") if getattr(options, name) is not None]
+        routes = routed(read, sizes, options.slices, worker_memory(self._output.spark), asked)
+        several, sliced = len(sizes) > 1, routes.sliced
         odd = folder / "odd"
         reported, faults, missing = irregularity_counts([odd])
         if any(reported.get(kind, 0) > 1 for kind in _ONCE):  # each piece says it
             odd = output.stage("odd", lambda: once(read["odd"]))
             reported, faults, missing = irregularity_counts([odd])
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
-        if not routes.traces and bad:
+        if not len(sizes) and bad:
             raise TextError(bad, hint="Nothing of the input could be read.")
         if self._options.max_bad is not None:
             self._options.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
 
-        taken = self._taken(read) if several else None
+        taken = self._taken(read, sizes) if several else None
         if taken is not None:
             for trace in sliced.keys() & {*taken.column("trace").unique().to_pylist()}:
                 routes.give_up(trace, ["names that events of other traces have"])
         marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
-        def find(number: int, trace: str | None, events: int) -> Found:
-            of_it = str(number), trace, several, events
-            return Giant(output, marked, *of_it, options.slices, not missing).find()
-
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
             begun = [
-                (trace, pool.submit(find, number, trace, events))
+                (
+                    trace,
+                    pool.submit(
+                        found_in_slices, output, str(number), (trace, events), several, options.slices
+                    ),
+                )
                 for number, (trace, events) in enumerate(sliced.items())
             ]
         giants: list[tuple[str | None, Found]] = []
@@ -142,8 +144,8 @@ class _Job:
                 giants.append((trace, future.result()))
             except NotInSlices as reason:
                 routes.give_up(trace, [str(reason)])
-        all_sliced = 0 < routes.traces == len(sliced)
-        found = {} if all_sliced else self._find(marked, routes, several, not missing, taken)
+        all_sliced = 0 < len(sizes) == len(sliced)
+        found = {} if all_sliced else self._find(marked, sizes, routes, not missing, taken)
         sources = {table: [output.staged(name) / part for name in found] for table, part in _PARTS.items()}
         if taken is not None:
             sources["reported"].append(self._stage("twice", output.read("taken"), rows.ODD))
@@ -207,57 +209,50 @@ class _Job:
             raise TextError(reason, file="--concurrent", hint=hint) from None
         return condition
 
-    def _read(self, inputs: Inputs) -> Staged:
+    def _read(self, inputs: Inputs) -> tuple[Staged, pa.Table]:
+        """What was read, and what is counted of each trace."""
         how = reading.Reading(self._options.format, self._options.pattern)
         names, paths = inputs.fetched(self._output)
 
-        def read(stated: frozenset[str]) -> Staged:
+        folder = self._output.staged("read")
+
+        def read(stated: frozenset[str]) -> tuple[Staged, pa.Table, frozenset[str]]:
             tasks = tasks_of(reading.planned(names, paths, how, stated))
             work = inputs.work(tasks, partial(reading.read, reading=how))
-            return self._output.tables("read", reading.TABLES, *work)
+            made = self._output.tables("read", reading.TABLES, *work)
+            sizes = counted(folder / "sizes")
+            # Traces that some rows state, and that others are of by the name of their file.
+            mixed = sizes.filter((pc.field("unstated") > 0) & (pc.field("unstated") < pc.field("events")))
+            both = frozenset(mixed.column("trace").to_pylist())
+            return made, sizes, both and both.difference(reading.folders_of_traces(names, paths).values())
 
-        found = read(frozenset())
-        if stated := self._mixed(names, paths):
-            (self._output.staged("read") / WHOLE).unlink()
-            found = read(stated)
-            if again := self._mixed(names, paths):
-                raise TextError("is a file of one trace, and the name of another", file=min(again))
-        return found
+        found, sizes, both = read(frozenset())
+        if both:
+            (folder / WHOLE).unlink()
+            found, sizes, both = read(both)
+            if both:
+                raise TextError("is a file of one trace, and the name of another", file=min(both))
+        return found, sizes
 
-    def _mixed(self, names: Sequence[str], paths: Sequence[Path]) -> frozenset[str]:
-        """The traces that some rows state, and that others are of by the name of their file."""
-        columns = ["trace", "events", "unstated"]
-        sizes = pq.read_table(self._output.staged("read") / "sizes", columns=columns)
-        sizes = sizes.group_by("trace").aggregate([(name, "sum") for name in columns[1:]])
-        mixed = (pc.field("unstated_sum") > 0) & (pc.field("unstated_sum") < pc.field("events_sum"))
-        found = frozenset(sizes.filter(mixed).column("trace").to_pylist())
-        return found and found.difference(reading.folders_of_traces(names, paths).values())
-
-    def _taken(self, read: Staged) -> pa.Table | None:
+    def _taken(self, read: Staged, sizes: pa.Table) -> pa.Table | None:
         """`at` and trace of the events whose names those of other traces have; None where there are none."""
-        if "name" not in self._output.filled("read", "events") and not _may_share_names(*self._traces()):
+        if "name" not in self._output.filled("read", "events") and not _may_share_names(sizes):
             return None
         folder = self._output.stage("taken", lambda: taken(read["events"], read["sizes"]))
         return pq.read_table(folder, columns=["at", "trace"]) if staging.rows(folder) else None
 
-    def _traces(self) -> tuple[pa.Array, pa.Array]:
-        """The traces of the log, and those that have processes with a slash in their names."""
-        sizes = pq.read_table(self._output.staged("read") / "sizes", columns=["trace", "slashed"])
-        slashed = sizes.filter(pc.field("slashed") > 0)
-        return pc.unique(sizes.column("trace")), pc.unique(slashed.column("trace"))
-
     def _find(
         self,
         marked: DataFrame | None,
+        sizes: pa.Table,
         routes: Routes,
-        several: bool,
         complete: bool,
         taken: pa.Table | None,
     ) -> Stages:
         """What is found of the traces that are not done in slices, without what is `taken`."""
         token = self._options.token
         without = None if taken is None else taken.column("at").combine_chunks()
-        traces, _ = self._traces()
+        traces, several = sizes.column("trace"), len(sizes) > 1
         numbered = traces.filter(pc.match_substring_regex(traces, r"^[0-9]+$| \([0-9]+\)$")).to_pylist()
 
         def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -269,7 +264,7 @@ class _Job:
         needed |= self._output.filled("read", "events")  # all of it tells whether an event stands there twice
         columns = [name for name in rows.arrow_names(reading.EVENTS) if name in needed]
         columns += ["chosen"] if marked is not None else []
-        return by_trace(self._output, marked, columns, [*routes.sliced], trace_kernel.TABLES, kernel)
+        return by_trace(self._output, marked, sizes, columns, [*routes.sliced], trace_kernel.TABLES, kernel)
 
     def _events(self, several: bool) -> int:
         """The table `events`, of all that was read; how many there are."""
@@ -315,15 +310,17 @@ def _named(events: DataFrame, several: bool) -> DataFrame:
     return events.select(trace, id_of(several).alias("id"), *columns)
 
 
-def _may_share_names(traces: pa.Array, slashed: pa.Array) -> bool:
+def _may_share_names(sizes: pa.Table) -> bool:
     """Whether events of two traces may be called alike that have no names: `a/b/c:1` is of `a`, or of `a/b`.
 
-    `slashed` are the traces that have processes such as `b/c`.
+    `slashed` counts the events of a trace that are of processes such as `b/c`.
 
-    >>> every = pa.array(["a", "a/b", None])
-    >>> [_may_share_names(every, pa.array(each, pa.string())) for each in (["a"], ["a/b"], [None], [])]
+    >>> some = ([1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0])
+    >>> [_may_share_names(pa.table({"trace": ["a", "a/b", None], "slashed": each})) for each in some]
     [True, False, True, False]
     """
+    traces = sizes.column("trace")
+    slashed = sizes.filter(pc.field("slashed") > 0).column("trace").combine_chunks()
     longer = traces.filter(pc.match_substring(traces, "/")).to_pylist() if len(slashed) else []
     begins = [name[:at] for name in longer for at, letter in enumerate(name) if letter == "/"]
     unnamed = slashed.null_count > 0 and len(traces) > 1

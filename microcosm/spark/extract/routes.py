@@ -9,11 +9,11 @@ other traces, or of which more is asked than what was staged, Spark gathers.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 MOST = 1_000_000
-"""Of so many traces, each counted once a piece of input, it is looked here where they are."""
+"""Of so many traces it is looked here where they are."""
 
 LARGEST = 2_000_000
 """Events of the files that a task looks at, at most, unless half of them are of one trace.
@@ -72,6 +72,7 @@ class FileRun:
 def by_trace(
     output: Output,
     marked: DataFrame | None,
+    sizes: pa.Table,
     columns: Sequence[str],
     sliced: Sequence[str | None],
     tables: Mapping[str, str],
@@ -80,13 +81,13 @@ def by_trace(
     """The `tables` that a kernel makes of events, those of each trace together: by the stage that made them.
 
     Tasks read some columns of the staged ones, or Spark does, where some are to be `marked` as chosen; traces
-    that are `sliced` are left out.
+    that are `sliced` are left out. `sizes` are those of all traces.
     """
     made = {}
     read = output.staged("read")
     most = min(LARGEST, worker_memory(output.spark) // PLAIN)
     not_here = pa.array(sliced, pa.string())
-    where = None if marked is not None else places(read / "events", read / "sizes", not_here, most)
+    where = None if marked is not None else places(read / "events", sizes, not_here, most)
     separate: pa.Array | None = None
     if where is not None and where[0]:
         runs, separate = where
@@ -120,26 +121,23 @@ def sent(
             yield packed(rows, spread(rows.column("trace"), parts))
 
 
-def places(events: Path, sizes: Path, sliced: pa.Array, most: int) -> tuple[list[FileRun], pa.Array] | None:
-    """Who does the traces whose `sizes` were staged with their events, and which are apart.
+def places(
+    events: Path, sizes: pa.Table, sliced: pa.Array, most: int
+) -> tuple[list[FileRun], pa.Array] | None:
+    """Who does the traces whose `sizes` were `counted`, and which are apart.
 
     Those `sliced` are nobody's; a task looks at `most` events, or twice as many as its largest trace has.
-    None where there are too many traces to be looked at. Cost: the sizes are read
-    (`microcosm.spark.io.reading`), and the end of each file of events.
+    None where there are too many traces to be looked at. Cost: the end of each file of events is read.
     """
-    if staging.rows(sizes) > MOST:
+    if len(sizes) > MOST:
         return None
-    columns = ["trace", "events", "first", "last"]
-    counted = pa.concat_tables([pq.read_table(path, columns=columns) for path in sizes.glob("*.parquet")])
-    counted = counted.filter(pc.invert(pc.is_in(counted.column("trace"), sliced)))
-    ends = counted.group_by("trace").aggregate([("events", "sum"), ("first", "min"), ("last", "max")])
+    ends = sizes.filter(pc.invert(pc.is_in(sizes.column("trace"), sliced)))
     trace = ends.column("trace").combine_chunks()
     found = sorted(described for path in events.glob("*.parquet") if (described := _described(path)))
     paths = [str(path) for _, _, path in found]
     begins, rows = (np.array([each[at] for each in found], dtype=np.int64) for at in (0, 1))
     first, last = (
-        np.searchsorted(begins, ends.column(name).to_numpy(), "right") - 1
-        for name in ("first_min", "last_max")
+        np.searchsorted(begins, ends.column(name).to_numpy(), "right") - 1 for name in ("first", "last")
     )
     starts = _starts(rows.tolist())
     of = np.repeat(np.arange(len(starts)), np.diff([*starts, len(rows)]))  # the run of each file
@@ -148,7 +146,7 @@ def places(events: Path, sizes: Path, sliced: pa.Array, most: int) -> tuple[list
     size = np.add.reduceat(rows, starts) if starts else rows
     np.maximum.at(reach, begun, last + 1)
     largest = np.zeros(len(starts), dtype=np.int64)
-    np.maximum.at(largest, begun, ends.column("events_sum").to_numpy())
+    np.maximum.at(largest, begun, ends.column("events").to_numpy())
     before = np.append(0, np.cumsum(rows))
     fits = before[reach] - before[starts] <= np.maximum(most, 2 * largest)
     here = fits[begun] | ((begun == ended) & (size[begun] <= most))
@@ -234,9 +232,8 @@ _log = logging.getLogger(staging.LOGGER)
 
 @dataclass(slots=True)
 class Routes:
-    """How many traces there are, those that are done in slices, and large ones that go whole to a worker."""
+    """The traces that are done in slices, and large ones that go whole to a worker."""
 
-    traces: int
     sliced: dict[str | None, int] = field(default_factory=dict)
     """Of each how many events it has."""
     whole: list[str] = field(default_factory=list)
@@ -251,53 +248,40 @@ class Routes:
         _log.info("%s: %s", named, why)
 
 
-def routed(read: Staged, folder: Path, slices: int | None, room: int, token: str | None) -> Routes:
+def counted(sizes: Path) -> pa.Table:
+    """What the pieces of a log count of each trace (`microcosm.spark.io.reading.SIZES`), put together.
+
+    Memory: some 100 bytes for a trace in a piece.
+    """
+    every = pq.read_table(sizes, partitioning=None)
+    trace, *names = every.column_names
+    how = {"first": "min", "last": "max"}
+    found = every.group_by(trace).aggregate([(name, how.get(name, "sum")) for name in names])
+    return found.rename_columns([trace, *names])
+
+
+def routed(read: Staged, sizes: pa.Table, slices: int | None, room: int, asked: Sequence[str]) -> Routes:
     """In slices are done traces too large for the `room` of a worker; one that is alone, where asked for.
 
-    Not where more orders than processes and messages, nor where two events have one name: which of them
-    counts depends on all others. What was `read` is staged in `folder`.
+    Not where more orders than processes and messages, nor where two events have one name, nor where more than
+    these orders is `asked` for: what is found of an event then depends on all others. `sizes` has the traces
+    of what was `read`, as they were `counted`.
     """
-    traces, largest, of_size = _counted(read, folder / "sizes")
-    found = Routes(traces)
-    alone = slices is not None and traces <= 1
-    least = 0 if alone else room // CAREFUL
-    if not traces or largest < least:
-        return found
-    for row in sorted(of_size(least), key=lambda row: (row["trace"] is not None, row["trace"])):
+    found = Routes()
+    alone = slices is not None and len(sizes) <= 1
+    large = sizes.filter(pc.field("events") >= (0 if alone else room // CAREFUL)).to_pylist()
+    for row in sorted(large, key=lambda row: (row["trace"] is not None, row["trace"])):
         trace, count = row["trace"], row["events"]
         used = [name for name in reading.ORDERING if row[name]]
         if not alone and count < room // (CAREFUL if used else PLAIN):
             continue
         found.sliced[trace] = count
-        why = [name for name in used if name != "name"] + ["token"] * (token is not None)
-        if not why and used and _share_names(read["events"], trace, traces > 1):
+        why = [*(name for name in used if name != "name"), *asked]
+        if not why and used and _share_names(read["events"], trace, len(sizes) > 1):
             why.append("names of several events")
         if why:
             found.give_up(trace, why)
     return found
-
-
-def _counted(read: Staged, folder: Path) -> tuple[int, int, Callable[[int], list[dict[str, Any]]]]:
-    """How many traces there are, the events of the largest, and what is counted of those of some size.
-
-    Where they are not too many this process counts: a shuffle takes longer to begin.
-    """
-    names = ("events", *reading.COUNTED)
-    if staging.rows(folder) > MOST:
-        from pyspark.sql import functions as F
-
-        summed = read["sizes"].groupBy("trace").agg(*(F.sum(name).alias(name) for name in names))
-        traces, largest = summed.agg(F.count("*"), F.max("events")).collect()[0]
-        return (
-            traces,
-            largest,
-            lambda least: [row.asDict() for row in summed.where(f"events >= {least}").collect()],
-        )
-    every = pa.concat_tables([pq.read_table(path) for path in folder.glob("*.parquet")])
-    sums = [(name, "sum") for name in names]
-    table = every.group_by("trace").aggregate(sums).rename_columns(["trace", *names])
-    largest = pc.max(table.column("events")).as_py() or 0
-    return table.num_rows, largest, lambda least: table.filter(pc.field("events") >= least).to_pylist()
 
 
 def _share_names(events: DataFrame, trace: str | None, several: bool) -> bool:

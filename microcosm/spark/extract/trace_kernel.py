@@ -61,11 +61,8 @@ def found(
     for table in whole_traces(batches, EVENTS):
         others = [(int(begin), int(end)) for begin, end in pairwise(bounds(table))]
         if token is None:
-            many = plain(table, several)
-            others = many.others
-            for name, batch in (("edges", many.edges), ("frontiers", many.frontiers), ("odd", many.odd)):
-                if batch.num_rows:
-                    yield name, batch
+            many, others = plain(table, several)
+            yield from ((name, batch) for name, batch in many.items() if batch.num_rows)
         for begin, end in others:
             some = table.slice(begin, end - begin)
             yield from batched(_found(some, several, token, complete, names), TABLES)
@@ -123,19 +120,10 @@ def _found(
         yield "odd", {"trace": trace, **row}
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
-    """Batches of `EDGES`, `FRONTIERS` and `ODD`, and where each trace begins and ends that is not plain."""
-
-    edges: pa.RecordBatch
-    frontiers: pa.RecordBatch
-    odd: pa.RecordBatch
-    others: list[tuple[int, int]]
-
-
-def plain(table: pa.Table, several: bool) -> Plain:
+def plain(table: pa.Table, several: bool) -> tuple[dict[str, pa.RecordBatch], list[tuple[int, int]]]:
     """What is found of the traces in a table, the events of each of which stand together.
 
+    Rows of `TABLES`, and where each trace begins and ends that is not plain.
     Columns: `trace process seq kind message to file line`, of which `to` may be missing, `chosen` and those
     of `OTHERS`. `several` puts the trace before names. Cost: some sorting of the events, and a
     few array operations for each step of the longest chain of messages.
@@ -148,9 +136,13 @@ def plain(table: pa.Table, several: bool) -> Plain:
     sending, reception = met.sending, met.reception
     follows = (events.seq[reception] > 1) & (reception == sending + 1)  # that is an edge already
     kept = events.fits(reception) & ~follows
-    edges = _edges(events, sending[kept], reception[kept])
     chosen = np.flatnonzero(fit[events.trace])
-    return Plain(edges, _frontiers(events, known, chosen), _odd(events, met), others)
+    made = {
+        "edges": _edges(events, sending[kept], reception[kept]),
+        "frontiers": _frontiers(events, known, chosen),
+        "odd": _odd(events, met),
+    }
+    return made, others
 
 
 def _edges(events: PlainEvents, sending: Any, reception: Any) -> pa.RecordBatch:

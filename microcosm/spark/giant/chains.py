@@ -11,7 +11,7 @@ that is read at once: what that says of a message depends on the events of this 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,35 +26,37 @@ from microcosm.spark.io.events import (
     Row,
     arrow_names,
     arrow_schema,
+    batched,
+    event_of,
     in_traces,
     report_rows,
 )
 from microcosm.spark.io.inputs import over
 from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together, unpacked
 from microcosm.traces.causality import exchange
-from microcosm.traces.event import MESSAGE_KINDS, SENDS, TraceEvent
-from microcosm.traces.execution import Execution
+from microcosm.traces.covering import WIDEST
+from microcosm.traces.event import MESSAGE_KINDS, SENDS, Counted
+from microcosm.traces.execution import Execution, missing
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame
-
     from microcosm.spark.io.staging import Output, Staged
 
 CHAINS = (
-    "process string, seq long, id string, kind string, message string, to array<string>, chosen boolean, "
-    "file string, line long, at long, twice boolean, before long, prior string"
+    "process string, seq long, id string, kind string, message string, to array<string>, "
+    "counted array<string>, file string, line long, at long, twice boolean, before long, prior string"
 )
 """Events in the order of each process; `twice` says that the position is taken.
 
 `before` is the position and `prior` the id of the event before in the process.
 """
 
-LASTS = "process string, seq long, id string, events long, again long"
-"""The last event of some events of a process, how many they are without those `twice`, and how many may be
-where the process begins `again`, with another event at a position that is taken."""
+LASTS = "process string, seq long, id string, events long, again long, above long"
+"""The last event of some events of a process, how many they are without those `twice`, how many may be
+where the process begins `again`, with another event at a position that is taken, and how many are ends of
+messages of the application, `above` the network."""
 
 
 class LastEvent(NamedTuple):
@@ -65,6 +67,7 @@ class LastEvent(NamedTuple):
     id: str
     events: int
     again: int
+    above: int
 
 
 SAID = ("kind", "message", "to", "name", "label", "attributes")
@@ -73,30 +76,22 @@ SAID = ("kind", "message", "to", "name", "label", "attributes")
 NEEDED = ("process", "seq", "file", "line")
 """What every event has."""
 
+APPLICATION = ("causal_send", "deliver")
+"""The kinds of ends of messages of the application; others are of the network."""
+
 TOGETHER = 500_000
 """So many events, more or less, are for one task: those of a process, and the ends of a message, for one."""
 
 KEY = ("process", "seq")
 
 
-def put_in_order(
-    output: Output,
-    stage: str,
-    marked: DataFrame | None,
-    trace: tuple[str | None, int],
-    several: bool,
-) -> Staged:
-    """Tables `chains` and `ends` of a trace, given its name and number of events.
-
-    Tasks read what was staged of all traces, or Spark does, where some events are to be `marked` as chosen.
-    """
+def put_in_order(output: Output, stage: str, trace: tuple[str | None, int], several: bool) -> Staged:
+    """Tables `chains` and `ends` of a trace, given its name and number of events."""
     name, count = trace
     parts = max(1, -(-count // TOGETHER))
-    used = {*SAID} & output.filled("read", "events") | {"at", "trace", *NEEDED}
-    needed = sorted(used | ({"chosen"} if marked is not None else set()))
+    needed = sorted({*SAID, "counted"} & output.filled("read", "events") | {"at", "trace", *NEEDED})
     send = partial(by_process, trace=name, parts=parts)
-    folder = output.staged("read") / "events"
-    work = (marked.select(needed), send) if marked is not None else over(output.spark, folder, needed, send)
+    work = over(output.spark, output.staged("read") / "events", needed, send)
 
     def order(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
         return in_order(batches, several)
@@ -109,11 +104,11 @@ def read_ends(folder: Path) -> list[LastEvent]:
     """The ends of all processes, in the order of their names, of a table `ends`."""
     table = pq.read_table(folder, partitioning=None)
     found: dict[str, LastEvent] = {}
-    for process, seq, name, events, again in zip(*(c.to_pylist() for c in table.columns), strict=True):
-        end = LastEvent(process, seq, name, events, again)
-        other = found.get(process, LastEvent(process, 0, "", 0, 0))
-        last = max(end, other)
-        found[process] = last._replace(events=events + other.events, again=again + other.again)
+    for row in zip(*(c.to_pylist() for c in table.columns), strict=True):
+        end = LastEvent(*row)
+        other = found.get(end.process, LastEvent(end.process, 0, "", 0, 0, 0))
+        sums = (one + more for one, more in zip(end[3:], other[3:], strict=True))
+        found[end.process] = LastEvent(*max(end, other)[:3], *sums)
     return sorted(found.values())
 
 
@@ -172,14 +167,15 @@ class _Chain:
         made["twice"] = pa.array(~self.new)
         before = pa.array(self.last, mask=self.last < 0)
         made["before"], made["prior"] = (made[name].take(before) for name in ("seq", "id"))
-        made.setdefault("chosen", pa.repeat(False, len(rows)))
         schema = arrow_schema(CHAINS)
         arrays = [made.get(field.name, pa.nulls(len(rows), field.type)) for field in schema]
         yield "chains", pa.RecordBatch.from_arrays(arrays, schema=schema).slice(self.skipped)
         begins = np.flatnonzero(np.diff(self.rank[here], prepend=-1)) + self.skipped
         ends = np.append(begins[1:], len(rows)) - 1
         last = pa.array(np.where(self.new[ends], ends, self.last[ends]))
-        counted = [np.add.reduceat(each.astype(np.int64), begins) for each in (self.new, self._again())]
+        above = pc.and_(pc.is_in(made["kind"], pa.array(APPLICATION)), pc.is_valid(made["message"]))
+        sums = (self.new, self._again(), self.new & above.to_numpy(zero_copy_only=False))
+        counted = [np.add.reduceat(each.astype(np.int64), begins) for each in sums]
         arrays = [*(made[name].take(last) for name in ("process", "seq", "id")), *map(pa.array, counted)]
         yield "ends", pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(LASTS))
 
@@ -201,7 +197,7 @@ class _Chain:
 
 ENDS = (
     "message string, process string, seq long, before long, kind string, to array<string>, id string, "
-    "file string, line long"
+    "counted array<string>, file string, line long"
 )
 """What is needed of an event that sends or receives; `before` is the position before it in its process."""
 
@@ -214,9 +210,12 @@ PAIR = (
 MATCHED = f"{PAIR}, file string, line long, {REPORTED}"
 
 
-def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
+def matched(
+    batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int], alone: Mapping[str, bool]
+) -> Iterator[pa.RecordBatch]:
     """The pairs and irregularities of messages, given all ends of each; `numbers` are the processes'.
 
+    `alone` are the processes of one event, each with whether the trace has messages of the application.
     Memory: the ends, which are put in the order of messages here, by numbers, where Spark would sort texts.
     """
     ends = [batch for batch in batches if batch.num_rows]
@@ -226,10 +225,12 @@ def matched(batches: Iterator[pa.RecordBatch], numbers: Mapping[str, int]) -> It
     code = table.column("message").dictionary_encode().indices.to_numpy()
     order = np.argsort(code, kind="stable")
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-    yield from _groups(table.take(pa.array(order)), starts, pa.array(numbers, pa.string()))
+    yield from _groups(table.take(pa.array(order)), starts, numbers, alone)
 
 
-def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator[pa.RecordBatch]:
+def _groups(
+    table: pa.RecordBatch, starts: Any, numbers: Mapping[str, int], alone: Mapping[str, bool]
+) -> Iterator[pa.RecordBatch]:
     ends = np.append(starts[1:], table.num_rows)
     kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
     half = len(SENDS)
@@ -241,12 +242,11 @@ def _groups(table: pa.RecordBatch, starts: Any, processes: pa.Array) -> Iterator
     reception = np.where(first < second, two + 1, two)
     plain = (receives - sends == half) & _meant(table, sending, reception)
     if plain.any():
-        yield _pairs(table, sending[plain], reception[plain], processes)
+        yield _pairs(table, sending[plain], reception[plain], pa.array(numbers, pa.string()))
     others = np.delete(np.arange(len(starts)), pairs[plain])
-    numbers = {name: at for at, name in enumerate(processes.to_pylist())} if len(others) else {}
     odd: list[Row] = []
     for begin, end in zip(starts[others].tolist(), ends[others].tolist(), strict=True):
-        odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers)
+        odd += _exchanged(table.slice(begin, end - begin).to_pylist(), numbers, alone)
     if odd:
         yield pa.RecordBatch.from_pylist(odd, schema=arrow_schema(MATCHED))
 
@@ -285,22 +285,16 @@ def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Ar
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _exchanged(members: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[Row]:
-    """The pairs and irregularities of one message, by the code for traces that are read at once."""
+def _exchanged(
+    members: Sequence[Row], numbers: Mapping[str, int], alone: Mapping[str, bool]
+) -> Iterator[Row]:
+    """The pairs and irregularities of one message, by the code for traces that are read at once.
+
+    An end that nothing answers, `alone` in its process, is isolated where its message is of the network and
+    the trace has messages of the application, or has a name that was counted.
+    """
     members = sorted(members, key=lambda row: (row["process"], row["seq"]))
-    events = [
-        TraceEvent(
-            row["process"],
-            row["seq"],
-            row["kind"],
-            row["message"],
-            tuple(row["to"] or ()),
-            name=row["id"],
-            file=row["file"],
-            line=row["line"],
-        )
-        for row in members
-    ]
+    events = [event_of({**row, "name": row["id"]}) for row in members]
     report = Report()
     found = exchange(Execution(None, events, {}, frozenset(), [], {}, []), report)
     for s, r in found.pairs:
@@ -316,6 +310,13 @@ def _exchanged(members: Sequence[Row], numbers: Mapping[str, int]) -> Iterator[R
             "message": reception["message"],
             "near": same and reception["before"] == sending["seq"],
         }
+    answered = {event for pair in found.pairs for event in pair}
+    for at in sorted({*found.sent, *found.received} - answered):
+        event = events[at]
+        above = alone.get(event.process)
+        if above is not None and (type(event.message) is Counted or (event.kind in APPLICATION) is not above):
+            detail = f"{event.id}: nothing relates it to another event"
+            report.add("isolated-event", detail, file=event.file, line=event.line)
     yield from report_rows(report)
 
 
@@ -330,18 +331,20 @@ def by_message(batches: Iterator[pa.RecordBatch], parts: int) -> Iterator[pa.Rec
             yield packed(ends, spread(ends.column("message"), parts))
 
 
-def exchanged(output: Output, name: str, chains: Path, events: int, numbers: Mapping[str, int]) -> Staged:
+def exchanged(output: Output, name: str, chains: Path, last: Sequence[LastEvent]) -> Staged:
     """`pairs`, with the columns of `PAIR`, and `odd`, of the messages of events that are staged in order.
 
-    `events` is how many there are, `numbers` are those of processes. Cost: a shuffle of the ends of messages.
+    `last` are the ends of all processes, by number. Cost: a shuffle of the ends of messages.
     """
-    parts = max(1, -(-events // TOGETHER))
+    parts = max(1, -(-sum(row.events for row in last) // TOGETHER))
+    numbers, above = {row.process: at for at, row in enumerate(last)}, any(row.above for row in last)
+    alone = {row.process: above for row in last if row.events == 1}
     columns = [*arrow_names(ENDS), "twice"]
     work = over(output.spark, chains, columns, partial(by_message, parts=parts))
     pair, odd = arrow_names(PAIR), arrow_names(ODD_ROWS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        for batch in matched(unpacked(batches), numbers):
+        for batch in matched(unpacked(batches), numbers, alone):
             good: Any = pc.is_valid(batch.column("left"))
             for kind, columns, which in (("pairs", pair, good), ("odd", odd, pc.invert(good))):
                 some = batch.filter(which).select(columns)
@@ -350,3 +353,54 @@ def exchanged(output: Output, name: str, chains: Path, events: int, numbers: Map
 
     tables = {"pairs": PAIR, "odd": ODD_ROWS}
     return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match, keyed=False))
+
+
+LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
+"""What is needed of events to see what is odd about them."""
+
+
+def irregularities(
+    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The table `odd` of what is odd about events by themselves, given those in order, `LOOKED_AT`.
+
+    `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
+    """
+    found = (("odd", row) for batch in batches for row in _odd_of(batch, alone, wide))
+    return batched(found, {"odd": ODD_ROWS})
+
+
+def _odd_of(
+    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
+) -> Iterator[dict[str, object]]:
+    after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
+    meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
+    nameless = pc.is_null(batch.column("message"))
+    lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
+    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
+    for case in (
+        pc.and_(meets, nameless),
+        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
+        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
+    ):
+        looked = pc.or_(looked, case)
+    for row in batch.filter(looked).to_pylist():
+        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
+        first, seq = (row["before"] or 0) + 1, row["seq"]
+        if row["twice"]:
+            detail = f"there is an event {row['id']} already"
+            yield {**place, "reported": "duplicate-event", "fault": detail, "lost": 1}
+            continue
+        if seq > first:
+            detail = f"{row['process']}: events {missing(first - 1, seq)} are missing"
+            yield {**place, "reported": "seq-gap", "fault": detail}
+        meeting = row["kind"] in MESSAGE_KINDS
+        if meeting and row["message"] is None:
+            detail = f"{row['id']}: a {row['kind']} that does not name its message"
+            yield {**place, "reported": "no-message", "fault": detail}
+        if row["process"] in alone and not (meeting and row["message"] is not None):
+            detail = f"{row['id']}: nothing relates it to another event"
+            yield {**place, "reported": "isolated-event", "fault": detail}
+        if row["id"] in wide:
+            detail = f"{row['process']} knew of more than {WIDEST:,} processes"
+            yield {**place, "reported": "wide-frontier", "fault": detail}

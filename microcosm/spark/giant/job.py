@@ -1,9 +1,9 @@
 """One giant trace: its edges and frontiers without ever having it in one place.
 
 Events are put into the order of their processes and messages matched (`giant.chains`); what remains are pairs
-of four numbers. These are cut into slices that are consistent cuts (`giant.cuts`), each slice is scanned by
-a task of its own whose memory depends on the slice alone (`giant.scan`), and the few vectors that come out
-are put together here. The number of passes does not depend on the size of the trace. Traces in which more
+of four numbers. These are cut into slices that are consistent cuts (`giant.slices`), each slice is scanned by
+a task of its own whose memory depends on the slice alone, and the few vectors that come out are put together
+here. The number of passes does not depend on the size of the trace. Traces in which more
 orders than processes and messages are done elsewhere (`extract.routes`).
 
 What is found is what `microcosm.traces.covering` finds of the same events.
@@ -11,38 +11,58 @@ What is found is what `microcosm.traces.covering` finds of the same events.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from microcosm.errors import MicrocosmError
-from microcosm.spark.giant.chains import LastEvent, exchanged, put_in_order, read_ends
-from microcosm.spark.giant.cuts import Cutting
-from microcosm.spark.giant.scan import Knowledge, scanned_by_tasks
-from microcosm.spark.io import inputs
+from microcosm.spark.giant.chains import (
+    LOOKED_AT,
+    LastEvent,
+    exchanged,
+    irregularities,
+    put_in_order,
+    read_ends,
+)
+from microcosm.spark.giant.slices import (
+    NEVER,
+    Base,
+    Knowledge,
+    Pairs,
+    begins_of,
+    by_depth,
+    crossing,
+    lowered,
+    monotone,
+    moved,
+    put_together,
+    scanned,
+    slice_of,
+)
+from microcosm.spark.io import inputs, staging
 from microcosm.spark.io.events import (
     FRONTIERS,
     ODD_ROWS,
+    arrow_names,
     arrow_schema,
     batches_of,
-    irregularity_counts,
     odd_rows,
 )
-from microcosm.spark.io.sink import only
-from microcosm.spark.io.staging import Output
-from microcosm.traces.covering import MOST_CHOSEN, WIDEST
-from microcosm.traces.event import MESSAGE_KINDS
-from microcosm.traces.execution import missing
-from microcosm.traces.report import HOLES
+from microcosm.spark.io.packets import gathered, packed, together, unpacked
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import Column, DataFrame
+
+    from microcosm.spark.giant.slices import Numbers
+    from microcosm.spark.io.staging import Output
 
 
 class NotInSlices(MicrocosmError):
@@ -61,200 +81,309 @@ class Found:
     """The places (`at`) of events that are there already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Giant:
-    """A trace of so many staged events; where `||` is asked for, `_marked` with those that are `chosen`.
+def found_in_slices(
+    output: Output, name: str, trace: tuple[str | None, int], several: bool, slices: int | None
+) -> Found:
+    """Everything of a trace, given its name and number of staged events; what takes long is staged.
 
-    `_trace` is its name, which stands before the names of others where there are `_several` traces; `_name`
-    tells its stages from those of other traces. It is done in so many `_slices` (None: by size). The log is
-    `_complete` where nothing of it is missing.
+    `name` tells its stages from those of other traces. Where there are `several` traces, its name stands
+    before those of processes and messages. It is done in so many `slices` (None: by size). Raises
+    `NotInSlices`.
+    """
+    from pyspark.sql import functions as F
+
+    in_order = put_in_order(output, f"chains-{name}", trace, several)
+    chains, folder = in_order["chains"], output.staged(f"chains-{name}")
+    places, last = folder / "chains", read_ends(folder / "ends")
+    if any(row.again for row in last):
+        raise NotInSlices("a process that may begin again")
+    numbers = {row.process: number for number, row in enumerate(last)}
+    pairs = exchanged(output, name, places, last)["pairs"]
+    met = output.staged(f"pairs-{name}")
+    odd = [met / "odd"]
+    cuts = Cutting(output, name, places, met / "pairs", numbers).cuts(slices)
+    knowledge, cyclic = scanned_by_tasks(output, name, met / "pairs", cuts)
+    believed = pairs.where("not near")
+    if cyclic:
+        gone = output.spark.createDataFrame(cyclic, "receiver long, received long")
+        on = ["receiver", "received"]
+        where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
+        told_of = pairs.select("left", "right", "message", *on).join(gone, on, "left_semi")
+        detail = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
+        circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *detail))
+        odd.append(output.stage(f"cycles-{name}", lambda: circular))
+        believed = believed.join(gone, on, "left_anti")
+    frontiers = _frontiers(trace[0], last, knowledge)
+    wide = frontiers.filter(pc.is_null(frontiers.column("knows"))).column("last").to_pylist()
+    alone = [row.process for row in last if row.events == 1]
+    look = partial(irregularities, alone=alone, wide=wide)
+    looking = inputs.over(output.spark, places, LOOKED_AT, look)
+    output.tables(f"looked-{name}", {"odd": ODD_ROWS}, *looking)
+    odd.append(output.staged(f"looked-{name}") / "odd")
+    prefix = f"{trace[0]}/" if several and trace[0] is not None else ""
+    edges = _edges(chains, believed, prefix)
+    return Found(edges, frontiers, odd, chains.where("twice").select("at"))
+
+
+def _edges(chains: DataFrame, pairs: DataFrame, prefix: str) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    def source(what: str, name: str) -> Column:
+        return F.concat(F.lit(f"{what} {prefix}"), name).alias("source")
+
+    before = F.lit("<").alias("relation")
+    follows = chains.where("prior is not null and not twice")
+    edges = follows.select(
+        F.col("prior").alias("left"), before, F.col("id").alias("right"), source("process", "process")
+    )
+    return edges.unionByName(pairs.select("left", before, "right", source("message", "message")))
+
+
+def _frontiers(trace: str | None, ends: Sequence[LastEvent], knowledge: Knowledge) -> pa.Table:
+    found: list[dict[str, Any]] = []
+    for number, row in enumerate(ends):
+        vector = knowledge.of(number, row.seq)
+        knows = None if vector is None else [(ends[at].process, seq) for at, seq in sorted(vector.items())]
+        found.append({"trace": trace, "process": row.process, "last": row.id, "knows": knows})
+    return pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
+
+
+SLICE = 250_000
+"""Receptions of a slice, unless the number of slices is given."""
+
+SAMPLE = 400_000
+"""So many pairs at most tell the causal depth."""
+
+FOUR = ("sender", "sent", "receiver", "received")
+"""The columns of pairs that slices look at."""
+
+NUMBERS = "sender long, sent long, receiver long, received long"
+_MOVED = "process long, cut long, position long"
+_SIZE = -1
+"""In the place of a process: the row tells how many receptions are in a slice."""
+_PLACED = 1 << 20
+"""So many places of events, more or less, tell where cuts begin."""
+_MOVES = 1 << 20
+"""More entries of cuts than so many, of all tasks, Spark puts together before they are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """Finds the cuts of a trace whose events in order are staged in `_chains`, its pairs in `_pairs`.
+
+    Each step is tasks over the pairs, four numbers each, as they are staged; the driver has a position for
+    each process and cut.
     """
 
     _output: Output
-    _marked: DataFrame | None
     _name: str
-    _trace: str | None
-    _several: bool
-    _events: int
-    _slices: int | None
-    _complete: bool
+    _chains: Path
+    _pairs: Path
+    _numbers: Mapping[str, int]
 
-    @property
-    def _prefix(self) -> str:
-        return f"{self._trace}/" if self._several and self._trace is not None else ""
+    def cuts(self, slices: int | None) -> Numbers:
+        """Consistent cuts into so many slices (None: by size).
 
-    def find(self) -> Found:
-        """Everything of the trace; what takes long is staged. Raises `NotInSlices`."""
+        `cuts[p, k]` is the first position of process p in slice k + 1 or later; it grows with k.
+        """
+
+        def found() -> list[list[int]]:
+            count = staging.rows(self._pairs)
+            wanted = slices or -(-max(1, count) // SLICE)
+            if wanted == 1:
+                return [[] for _ in self._numbers]
+            best, even = self._consistent(self._by_lines(wanted))
+            if even > 2 * count / wanted + wanted:
+                sample = self._sample(-(-count // SAMPLE))
+                other, size = self._consistent(by_depth(sample, len(self._numbers), wanted))
+                best = other if size < even else best
+            return [[int(position) for position in row] for row in best]
+
+        made = self._output.remembered(f"cuts-{self._name}", found)
+        return np.array(made, dtype=np.int64).reshape(len(self._numbers), -1)
+
+    def _ask(
+        self, folder: Path, columns: Sequence[str], kernel: Any, schema: str, size: int = 0
+    ) -> list[Numbers]:
+        """What tasks over the files of a folder find, by columns; a task at most `size` rows of `_MOVED`."""
         from pyspark.sql import functions as F
 
-        output, name = self._output, self._name
-        places, chains, last = self._in_order()
-        if any(row.again for row in last):
-            raise NotInSlices("a process that may begin again")
-        numbers = {row.process: number for number, row in enumerate(last)}
-        met = exchanged(output, name, places, sum(row.events for row in last), numbers)
-        pairs, folder = met["pairs"], output.staged(f"pairs-{name}") / "pairs"
-        odd = [output.staged(f"pairs-{name}") / "odd"]
-        chosen, too_many = self._chosen(chains, numbers)
-        cuts = Cutting(output, name, places, folder, numbers).cuts(self._slices)
-        asked = sorted({(process, seq) for process, seq, _ in chosen})
-        knowledge, cyclic = scanned_by_tasks(output, name, folder, cuts, asked)
-        believed = pairs.where("not near")
-        if cyclic:
-            gone = output.spark.createDataFrame(cyclic, "receiver long, received long")
-            on = ["receiver", "received"]
-            where = chains.where("not twice").select(F.col("id").alias("right"), "file", "line")
-            told_of = pairs.select("left", "right", "message", *on).join(gone, on, "left_semi")
-            detail = (F.lit(": receives "), "message", F.lit(" before "), "left", F.lit(" sends it"))
-            circular = odd_rows(told_of.join(where, "right"), "message-cycle", F.concat("right", *detail))
-            odd.append(self._stage("cycles", lambda: circular))
-            believed = believed.join(gone, on, "left_anti")
-        if too_many is not None:
-            odd.append(self._stage("chosen", lambda: too_many))
-        frontiers, wide = self._frontiers(last, knowledge, numbers)
-        alone = {row.process for row in last if row.events == 1}
-        looked = self._looked_at("looked", alone, wide)
-        concurrent: list[tuple[str, str, str, str]] = []
-        if chosen and self._complete:
-            kinds, _, lost = irregularity_counts([*odd, looked])
-            concurrent = _apart(chosen, knowledge) if not lost and HOLES.isdisjoint(kinds) else []
-            named = {each for left, _, right, _ in concurrent for each in (left, right)}
-            found = {last[number].process for number, _, event in chosen if event in named}
-            if alone & found:
-                looked = self._looked_at("looked-again", alone - found, wide)
-        edges = self._edges(chains, believed, concurrent)
-        return Found(edges, frontiers, [*odd, looked], chains.where("twice").select("at"))
+        table, run = inputs.over(self._output.spark, folder, columns, kernel)
+        if table is None:
+            found = pa.Table.from_batches(run(inputs.first()), arrow_schema(schema))
+        else:
+            made = table.mapInArrow(run, schema)
+            if size * len(inputs.row_groups(folder)) > _MOVES:
+                least = F.expr(f"if(process = {_SIZE}, sum(position), min(position)) position")
+                made = made.groupBy("process", "cut").agg(least)
+            found = made.toArrow()
+        return [column.to_numpy() for column in found.columns]
 
-    def _in_order(self) -> tuple[Path, DataFrame, list[LastEvent]]:
-        """The events in the order of their processes: where they are staged; and the ends of these."""
-        output, stage = self._output, f"chains-{self._name}"
-        made = put_in_order(output, stage, self._marked, (self._trace, self._events), self._several)
-        folder = output.staged(stage)
-        return folder / "chains", made["chains"], read_ends(folder / "ends")
-
-    def _looked_at(self, stage: str, alone: set[str], wide: set[str]) -> Path:
-        """Where it is staged what is odd about events by themselves."""
-        look = only("odd", partial(irregularities, alone=alone, wide=wide))
-        places = self._output.staged(f"chains-{self._name}") / "chains"
-        name = f"{stage}-{self._name}"
-        looking = inputs.over(self._output.spark, places, LOOKED_AT, look)
-        self._output.tables(name, {"odd": ODD_ROWS}, *looking)
-        return self._output.staged(name) / "odd"
-
-    def _edges(
-        self,
-        chains: DataFrame,
-        pairs: DataFrame,
-        concurrent: list[tuple[str, str, str, str]],
-    ) -> DataFrame:
+    def _by_lines(self, slices: int) -> Numbers:
+        """Where the cuts are if the places of events in the log are their order."""
         from pyspark.sql import functions as F
 
-        def source(what: str, name: str) -> Column:
-            return F.concat(F.lit(f"{what} {self._prefix}"), name).alias("source")
+        shares, accuracy = [at / slices for at in range(1, slices)], max(10_000, 10 * slices)
+        chains = self._output.spark.read.schema("at long").parquet(str(self._chains))
+        chains = chains.sample(min(1.0, _PLACED / max(1, staging.rows(self._chains))), 1)
+        [firsts] = chains.agg(F.percentile_approx("at", shares, accuracy)).collect()[0]
+        numbers = self._numbers
+        shape = (len(numbers), slices - 1)
 
-        before = F.lit("<").alias("relation")
-        follows = chains.where("prior is not null and not twice")
-        edges = follows.select(
-            F.col("prior").alias("left"), before, F.col("id").alias("right"), source("process", "process")
-        )
-        edges = edges.unionByName(pairs.select("left", before, "right", source("message", "message")))
-        if concurrent:
-            frame = self._output.spark.createDataFrame(
-                concurrent, "left string, relation string, right string, source string"
-            )
-            edges = edges.unionByName(frame)
-        return edges
+        def positions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            found = np.full(shape, NEVER, dtype=np.int64)
+            for batch in batches:
+                process = _numbered(batch.column(0), numbers)
+                seq, at = batch.column(1).to_numpy(), batch.column(2).to_numpy()
+                cut = np.searchsorted(firsts, at, "right") - 1  # of those that it is behind, the last
+                np.minimum.at(found, (process[cut >= 0], cut[cut >= 0]), seq[cut >= 0])
+            found = monotone(found)
+            yield _moved(moved(np.full(shape, NEVER, dtype=np.int64), found))
 
-    def _stage(self, name: str, table: Any) -> Path:
-        return self._output.stage(f"{name}-{self._name}", table)
+        answers = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
+        cuts = np.full(shape, NEVER, dtype=np.int64)
+        np.minimum.at(cuts, (answers[0], answers[1]), answers[2])
+        return monotone(cuts)
 
-    def _chosen(
-        self, chains: DataFrame, numbers: dict[str, int]
-    ) -> tuple[list[tuple[int, int, str]], DataFrame | None]:
-        """The events to be told `||` of, by number of process; or that they are too many."""
-        from pyspark.sql import functions as F
+    def _consistent(self, cuts: Numbers) -> tuple[Numbers, int]:
+        """The cuts made consistent with all pairs, and the receptions of the largest slice."""
+        while True:
+            process, cut, position = self._round(cuts)
+            sizes, moves = process == _SIZE, process != _SIZE
+            if not moves.any():
+                widest = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
+                np.add.at(widest, cut[sizes], position[sizes])
+                return cuts, int(widest.max())
+            least = cuts.copy()
+            np.minimum.at(least, (process[moves], cut[moves]), position[moves])
+            cuts = monotone(least)
 
-        if self._marked is None:
-            return [], None
-        chosen = chains.where("chosen and not twice")
-        rows = chosen.select("process", "seq", "id").limit(MOST_CHOSEN + 1).collect()
-        if len(rows) > MOST_CHOSEN:
-            fault = F.lit(f"{chosen.count():,} events are chosen, more than {MOST_CHOSEN:,}")
-            return [], odd_rows(chosen.orderBy("process", "seq").limit(1), "too-many-chosen", fault)
-        return [(numbers[row.process], row.seq, row.id) for row in rows], None
+    def _round(self, cuts: Numbers) -> list[Numbers]:
+        """What has to move; of process `_SIZE`, how many receptions are in a slice as the cuts are."""
 
-    def _frontiers(
-        self, ends: Sequence[LastEvent], knowledge: Knowledge, numbers: dict[str, int]
-    ) -> tuple[pa.Table, set[str]]:
-        processes = list(numbers)
-        found: list[dict[str, Any]] = []
-        for row in ends:
-            vector = knowledge.of(numbers[row.process], row.seq)
-            knows = None if vector is None else [(processes[at], seq) for at, seq in sorted(vector.items())]
-            found.append({"trace": self._trace, "process": row.process, "last": row.id, "knows": knows})
-        table = pa.Table.from_pylist(found, schema=arrow_schema(FRONTIERS))
-        return table, {row["last"] for row in found if row["knows"] is None}
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            least = cuts
+            sizes = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
+            for batch in batches:
+                part = pairs_of(batch)
+                least = lowered(least, part)
+                received = slice_of(cuts, part.receiver, part.received)
+                sizes += np.bincount(received, minlength=len(sizes))
+            yield _moved(moved(cuts, least))
+            yield _moved([(_SIZE, at, size) for at, size in enumerate(sizes.tolist())])
 
+        return self._ask(self._pairs, FOUR, kernel, _MOVED, cuts.size + cuts.shape[1])
 
-def _apart(chosen: Sequence[tuple[int, int, str]], knowledge: Knowledge) -> list[tuple[str, str, str, str]]:
-    """The pairs of chosen events of a complete log that are concurrent, because neither knows the other."""
-    seen = [knowledge.of(process, seq) for process, seq, _ in chosen]
-    found = []
-    for (one, (p, i, a)), (other, (q, j, b)) in combinations(enumerate(chosen), 2):
-        if p == q:
-            continue
-        first, second = seen[one], seen[other]
-        if first is not None and second is not None and second.get(p, 0) < i and first.get(q, 0) < j:
-            left, right = sorted((a, b))
-            found.append((left, "||", right, "concurrent"))
-    return found
+    def _sample(self, step: int) -> Pairs:
+        def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                part = pairs_of(batch)
+                # What chooses a pair must depend on nothing but the pair.
+                chosen = (part.received * 2_654_435_761 + part.receiver * 40_503) % step == 0
+                yield batch.filter(pa.array(chosen))
 
-
-LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
-"""What is needed of events to see what is odd about them."""
+        return Pairs(*self._ask(self._pairs, FOUR, kernel, NUMBERS))
 
 
-def irregularities(
-    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
-) -> Iterator[pa.RecordBatch]:
-    """What is odd about events by themselves, given those in order with the columns of `LOOKED_AT`.
+def _numbered(names: pa.Array, numbers: Mapping[str, int]) -> Any:
+    words = names.dictionary_encode()
+    known = np.array([numbers[name] for name in words.dictionary.to_pylist()], dtype=np.int64)
+    return known[words.indices.to_numpy()]
 
-    `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
+
+def _moved(changes: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
+    columns = np.array(changes, dtype=np.int64).reshape(-1, 3).T
+    arrays = [pa.array(column) for column in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_MOVED))
+
+
+def pairs_of(batch: pa.RecordBatch) -> Pairs:
+    """The pairs in the columns `FOUR` of a batch, or of a table."""
+    return Pairs(*(batch.column(name).to_numpy() for name in FOUR))
+
+
+_SLICED = f"slice long, {NUMBERS}"
+_BASES = "process long, seq long, others array<long>, seqs array<long>"
+_CYCLIC = "process long, seq long"
+
+
+def scanned_by_tasks(
+    output: Output, name: str, folder: Path, cuts: Numbers
+) -> tuple[Knowledge, list[tuple[int, int]]]:
+    """What the processes knew, and the receptions (process, position) on cycles, of the pairs in a folder.
+
+    Cost: a shuffle of the pairs; each slice is scanned by a task of its own.
     """
-    return batches_of((row for batch in batches for row in _odd_of(batch, alone, wide)), ODD_ROWS)
+    slices = cuts.shape[1] + 1
+
+    def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in together(batches):
+            part = _sliced(batch, cuts)
+            yield packed(part, part.column("slice").to_numpy())
+
+    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        members = [*unpacked(batches)]
+        if members:
+            at = members[0].column("slice")[0].as_py()
+            table = pa.Table.from_batches(members)
+            yield from scanned_slice(table, at, begins_of(cuts, at))
+
+    work = inputs.over(output.spark, folder, FOUR, slice_)
+    done = f"bases-{name}"
+    output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, *gathered(work, slices, kernel, keyed=False))
+    bases = str(output.staged(done) / "bases")
+    circular = output.spark.read.schema(_CYCLIC).parquet(str(output.staged(done) / "cyclic"))
+
+    def read_() -> Iterator[tuple[list[Base], Numbers]]:
+        return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
+
+    return put_together(read_), [(row.process, row.seq) for row in circular.collect()]
 
 
-def _odd_of(
-    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
-) -> Iterator[dict[str, object]]:
-    after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
-    meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
-    nameless = pc.is_null(batch.column("message"))
-    lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
-    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
-    for case in (
-        pc.and_(meets, nameless),
-        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
-        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
-    ):
-        looked = pc.or_(looked, case)
-    for row in batch.filter(looked).to_pylist():
-        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
-        first, seq = (row["before"] or 0) + 1, row["seq"]
-        if row["twice"]:
-            detail = f"there is an event {row['id']} already"
-            yield {**place, "reported": "duplicate-event", "fault": detail, "lost": 1}
-            continue
-        if seq > first:
-            detail = f"{row['process']}: events {missing(first - 1, seq)} are missing"
-            yield {**place, "reported": "seq-gap", "fault": detail}
-        meeting = row["kind"] in MESSAGE_KINDS
-        if meeting and row["message"] is None:
-            detail = f"{row['id']}: a {row['kind']} that does not name its message"
-            yield {**place, "reported": "no-message", "fault": detail}
-        if row["process"] in alone and not (meeting and row["message"] is not None):
-            detail = f"{row['id']}: nothing relates it to another event"
-            yield {**place, "reported": "isolated-event", "fault": detail}
-        if row["id"] in wide:
-            detail = f"{row['process']} knew of more than {WIDEST:,} processes"
-            yield {**place, "reported": "wide-frontier", "fault": detail}
+def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
+    """The pairs with the slice of their reception; receiver -1: with that of a sending that leaves it."""
+    part = pairs_of(batch)
+    slices = slice_of(cuts, part.receiver, part.received)
+    leaving = np.array([(*each, -1, -1) for each in crossing(part, cuts)], dtype=np.int64).reshape(-1, 5).T
+    columns = zip((slices, *(getattr(part, name) for name in FOUR)), leaving, strict=True)
+    arrays = [pa.array(np.concatenate(both)) for both in columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_SLICED))
+
+
+def scanned_slice(table: pa.Table, slice_: int, begins: Numbers) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The bases of a slice, given its pairs and the sendings that leave it, and its receptions on cycles.
+
+    Memory: the pairs of the slice and their vectors.
+    """
+    every = pairs_of(table)
+    inside = every.receiver >= 0
+    leaving = every[~inside]
+    pairs = every[inside]
+    wanted = set(zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True))
+    bases, cyclic = scanned(pairs, begins, wanted)
+    rows = (
+        {
+            "process": base.process,
+            "seq": base.seq,
+            "others": None if base.knows is None else list(base.knows),
+            "seqs": None if base.knows is None else list(base.knows.values()),
+        }
+        for base in bases
+    )
+    for batch in batches_of(rows, _BASES):
+        yield f"bases/{slice_}", batch
+    if cyclic:
+        columns = (pa.array(column[cyclic]) for column in (pairs.receiver, pairs.received))
+        yield "cyclic", pa.RecordBatch.from_arrays([*columns], schema=arrow_schema(_CYCLIC))
+
+
+def bases_of(folder: str, slice_: int) -> list[Base]:
+    """The bases of a slice that are staged in `folder`; none where it has none."""
+    try:
+        table = pq.read_table(f"{folder}/{slice_}", columns=arrow_names(_BASES), partitioning=None)
+    except FileNotFoundError:
+        return []
+    return [
+        Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True)))
+        for process, seq, others, seqs in zip(*(each.to_pylist() for each in table.columns), strict=True)
+    ]

@@ -135,10 +135,11 @@ def row_of(event: TraceEvent) -> Row:
 
 def events_in(table: pa.Table) -> Iterator[TraceEvent]:
     """The events of rows, of which some columns may be absent."""
-    return map(_event, table.to_pylist())
+    return map(event_of, table.to_pylist())
 
 
-def _event(row: Row) -> TraceEvent:
+def event_of(row: Row) -> TraceEvent:
+    """The event of a row."""
     said = row.get
     made = said("counted") or ()
     message, name, clock, attributes = map(said, ("message", "name", "clock", "attributes"))

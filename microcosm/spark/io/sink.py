@@ -53,12 +53,6 @@ _GROUP = 8 << 20
 Kernel = Callable[[Iterator["pa.RecordBatch"]], Iterator[tuple[str, "pa.RecordBatch"]]]
 """What makes of batches rows of several tables, by their names; `name/part` goes into a folder of its own."""
 
-
-def only(table: str, made: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Kernel:
-    """The kernel that makes rows of one table."""
-    return lambda batches: ((table, batch) for batch in made(batches))
-
-
 _WRITTEN = "table string, file string, rows long, filled string"
 
 

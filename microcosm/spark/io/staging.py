@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event, Thread
@@ -125,13 +126,13 @@ class Output:
 
     def stage(self, name: str, table: Callable[[], DataFrame]) -> Path:
         """Where a table is staged, now or by an earlier run."""
-        folder = self.staged(name)
-        with self._timed(name):
-            if not (folder / WHOLE).is_file():
-                writer = versioned(table()).write.mode("overwrite")
-                with stage(name, folder):
-                    writer.parquet(str(folder))
-        return folder
+
+        def write(folder: Path) -> None:
+            writer = versioned(table()).write.mode("overwrite")
+            with stage(name, folder):
+                writer.parquet(str(folder))
+
+        return self._once(name, write)
 
     def read(self, name: str) -> DataFrame:
         """A table that is staged."""
@@ -145,19 +146,21 @@ class Output:
         kernel: sink.Kernel,
     ) -> Staged:
         """Tables that a kernel makes of another (`sink.write`), as they were staged, now or earlier."""
-        folder = self.staged(name)
-        with self._timed(name):
-            if not (folder / WHOLE).is_file():
-                with stage(name, folder):
-                    kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
-                    sink.write(table, kernel, kinds, folder)
-        return Staged(self.spark, folder, schemas)
 
-    @contextmanager
-    def _timed(self, name: str) -> Iterator[None]:
-        begin = time.monotonic()
-        yield
+        def write(folder: Path) -> None:
+            with stage(name, folder):
+                kinds = {each: arrow_schema(columns) for each, columns in schemas.items()}
+                sink.write(table, kernel, kinds, folder)
+
+        return Staged(self.spark, self._once(name, write), schemas)
+
+    def _once(self, name: str, write: Callable[[Path], object], whole: Path | None = None) -> Path:
+        """The folder of a stage, written now or by an earlier run, as a file says that is there then."""
+        begin, folder = time.monotonic(), self.staged(name)
+        if not (whole or folder / WHOLE).is_file():
+            write(folder)
         self.stages[name] = round(time.monotonic() - begin, 3)
+        return folder
 
     def put(self, name: str, table: pa.Table) -> Path:
         """Stage a table that is here; where it is."""
@@ -175,11 +178,7 @@ class Output:
 
     def gather(self, name: str, sources: Sequence[Path]) -> int:
         """Stage the rows of several tables as one, without copying them; how many there are."""
-        folder = self.staged(name)
-        with self._timed(name):
-            if not (folder / WHOLE).is_file():
-                sink.link(sources, folder)
-        return rows(folder)
+        return rows(self._once(name, partial(sink.link, sources)))
 
     def staged(self, name: str) -> Path:
         """The folder in which a table is staged: an absolute path, for tasks that read it themselves."""
@@ -187,11 +186,14 @@ class Output:
 
     def remembered(self, name: str, value: Callable[[], Any]) -> Any:
         """A JSON value that later stages depend on, as this or an earlier run found it."""
+
         file = self._staged / f"{name}.json"
-        with self._timed(name):
-            if not file.is_file():
-                self._staged.mkdir(exist_ok=True)
-                files.write_text(file, json.dumps(value()))
+
+        def write(_: Path) -> None:
+            self._staged.mkdir(exist_ok=True)
+            files.write_text(file, json.dumps(value()))
+
+        self._once(name, write, file)
         return json.loads(file.read_text(encoding="utf-8"))
 
     def commit(self, summary: Mapping[str, object]) -> None:

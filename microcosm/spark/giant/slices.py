@@ -1,29 +1,29 @@
-"""Who knew what in one slice of a trace, and then in all of it: a scan over slices that are consistent cuts.
+"""Slices of one trace that are consistent cuts, and who knew what in each and then in all. No Spark here.
+
+A cut names for each process the position from which its events are behind it: nothing comes before what is in
+an earlier slice. Any start will do: while a message goes from behind a cut to before it, the cut is moved
+before the reception. Each move is due to a path of messages, and a shortest one meets no process twice, so at
+most as many rounds are needed as there are processes; with a start near the order of things one or two are.
 
 In a slice the past of an event is worked out as if nothing had been before; a message from an earlier slice
 counts as the position of its sending. So the slices can be done at the same time. Afterwards they are put
 together in their order: whoever has seen a process in this slice knows what that knew at its beginning,
 and whoever has seen a sending of an earlier slice what was known there. Only receptions add to what a
 process knows, so vectors are kept for those that matter: the last of a process in a slice, and those before
-a sending that leaves the slice or an event that was asked about. No Spark here.
+a sending that leaves the slice.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from microcosm.spark.giant.cuts import FOUR, NUMBERS, Pairs, pairs_of, slice_of
-from microcosm.spark.io import inputs
-from microcosm.spark.io.events import arrow_names, arrow_schema, batches_of
-from microcosm.spark.io.packets import gathered, packed, together, unpacked
 from microcosm.traces.causality import Causality
 from microcosm.traces.covering import WIDEST
 from microcosm.traces.event import TraceEvent
@@ -31,10 +31,132 @@ from microcosm.traces.execution import executions
 from microcosm.traces.report import Report
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from numpy.typing import NDArray
 
-    from microcosm.spark.giant.cuts import Numbers
-    from microcosm.spark.io.staging import Output
+    Numbers = NDArray[np.int64]
+
+NEVER = np.iinfo(np.int64).max
+"""The position of a cut in a process that has nothing behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Sendings and their receptions, by number of process and position: four arrays of one length."""
+
+    sender: Numbers
+    sent: Numbers
+    receiver: Numbers
+    received: Numbers
+
+    def __len__(self) -> int:
+        return len(self.sender)
+
+    def __getitem__(self, chosen: Any) -> Pairs:
+        return Pairs(self.sender[chosen], self.sent[chosen], self.receiver[chosen], self.received[chosen])
+
+
+def slice_of(cuts: Numbers, process: Numbers, seq: Numbers) -> Numbers:
+    """The slice of each event. Cost: linear in the events times the logarithm of the cuts.
+
+    >>> slice_of(np.array([[3, 5]]), np.array([0, 0, 0]), np.array([2, 3, 9]))
+    array([0, 1, 2])
+    """
+    found = np.zeros(len(process), dtype=np.int64)
+    count = cuts.shape[1]
+    flat, rows = cuts.ravel(), process * count - 1
+    for step in reversed([1 << bit for bit in range(count.bit_length())]):
+        further = found + step
+        further[further > count] = 0
+        found = np.where((further > 0) & (flat[rows + further] <= seq), further, found)
+    return found
+
+
+def monotone(cuts: Numbers) -> Numbers:
+    """Cuts of which each lies within the next: what is behind the next one is behind this one.
+
+    >>> monotone(np.array([[4, 2, 7]]))
+    array([[2, 2, 7]])
+    """
+    return np.minimum.accumulate(cuts[:, ::-1], axis=1)[:, ::-1]
+
+
+def lowered(cuts: Numbers, pairs: Pairs) -> Numbers:
+    """The cuts moved, as little as can be, until no message of these leads from behind to before one."""
+    cuts = cuts.copy()
+    left = pairs
+    while len(left):
+        sent, received = (
+            slice_of(cuts, left.sender, left.sent),
+            slice_of(cuts, left.receiver, left.received),
+        )
+        wrong = sent > received
+        if not wrong.any():
+            break
+        # The cuts between are moved as well, by being within the last of them.
+        np.minimum.at(cuts, (left.receiver[wrong], sent[wrong] - 1), left.received[wrong])
+        cuts = monotone(cuts)
+    return cuts
+
+
+def moved(before: Numbers, after: Numbers) -> list[tuple[int, int, int]]:
+    """Process, cut and position of every entry that differs."""
+    return [(int(p), int(k), int(after[p, k])) for p, k in zip(*np.nonzero(before != after), strict=True)]
+
+
+def by_depth(pairs: Pairs, processes: int, slices: int) -> Numbers:
+    """Cuts by causal depth, from all pairs or a sample of them: for logs whose lines tell no order.
+
+    The depth of an end of a message is the length of the longest path to it. Ends on cycles have that of
+    what is before them in their process; `lowered` sees to the rest. Cost: linear, plus sorting.
+    """
+    count = len(pairs)
+    process = np.concatenate((pairs.sender, pairs.receiver))
+    seq = np.concatenate((pairs.sent, pairs.received))
+    order = np.lexsort((seq, process))
+    place = np.empty(2 * count, dtype=np.int64)
+    place[order] = np.arange(2 * count)
+    needs = [-1] * (2 * count)
+    for sending, reception in zip(place[:count].tolist(), place[count:].tolist(), strict=True):
+        needs[reception] = sending
+    bounds = np.searchsorted(process[order], np.arange(processes + 1)).tolist()
+    depth = _depths(needs, bounds)
+    ranked = np.sort(depth)
+    cuts = np.full((processes, slices - 1), NEVER, dtype=np.int64)
+    ends, positions = process[order], seq[order]
+    for cut in range(slices - 1):
+        if count:
+            behind = depth >= ranked[(cut + 1) * 2 * count // slices]
+            np.minimum.at(cuts[:, cut], ends[behind], positions[behind])
+    return monotone(cuts)
+
+
+def _depths(needs: list[int], bounds: list[int]) -> Numbers:
+    """The depth of every end; the ends of process p stand from `bounds[p]` to `bounds[p + 1]`."""
+    depth = [0] * len(needs)
+    next_ = bounds[:-1].copy()
+    blocked: dict[int, list[int]] = {}
+    waiting = list(range(len(next_)))
+    while waiting:
+        process = waiting.pop()
+        at, end = next_[process], bounds[process + 1]
+        last = depth[at - 1] if at > bounds[process] else 0
+        while at < end:
+            needed = needs[at]
+            if needed >= 0:
+                if not depth[needed]:
+                    blocked.setdefault(needed, []).append(process)
+                    break
+                last = max(last, depth[needed])
+            last += 1
+            depth[at] = last
+            waiting += blocked.pop(at, ())
+            at += 1
+        next_[process] = at
+    found = np.array(depth, dtype=np.int64)
+    for begin, end in pairwise(bounds):
+        np.maximum.accumulate(found[begin:end], out=found[begin:end])
+    return found
+
 
 Vector = dict[int, int]
 """By number of process the highest position in the past."""
@@ -74,15 +196,8 @@ class _Slice:
     def __init__(self, pairs: Pairs, begins: Numbers) -> None:
         self.pairs = pairs
         self._begins = begins
-        count = len(pairs)
-        self._bounds: dict[int, tuple[int, int]] = {}
-        if count:
-            firsts = np.flatnonzero(np.diff(pairs.receiver, prepend=-1)).tolist()
-            names = pairs.receiver[firsts].tolist()
-            self._bounds = {
-                name: (begin, end)
-                for name, begin, end in zip(names, firsts, [*firsts[1:], count], strict=True)
-            }
+        names, firsts = np.unique(pairs.receiver, return_index=True)
+        self._bounds = dict(zip(names.tolist(), pairwise([*firsts.tolist(), len(pairs)]), strict=True))
         self._needs = self._before(pairs.sender, pairs.sent)
         self._kept: dict[int, Vector | None] = {}
         self._wanted: set[int] = set()
@@ -217,7 +332,7 @@ class Knowledge:
         self._slices += 1
 
     def of(self, process: int, seq: int) -> Vector | None:
-        """What was known at an event that was asked about, or is the last of its process; itself included."""
+        """What was known at the last event of a process, itself included."""
         vector = self._at(process, seq + 1)
         if vector is None:
             return None
@@ -248,36 +363,30 @@ def asked_at(seq: int, begins: Numbers, process: int) -> int:
     return min(seq + 1, int(begins[process]))
 
 
-def last_uses(slices: Bases, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
-    """Of each base that is asked for the last slice that does; infinity for `wanted` events and last bases.
+def last_uses(slices: Bases) -> dict[tuple[int, int], float]:
+    """Of each base that is asked for the last slice that does; infinity for the last ones of processes.
 
     Cost: the bases times the processes that each knows.
     """
     seqs: dict[int, list[int]] = {}
     until: dict[tuple[int, int], float] = {}
-
-    def use(process: int, seq: int, by: float) -> None:
-        at = bisect_left(seqs.get(process, ()), seq) - 1
-        if at >= 0:
-            until[process, seqs[process][at]] = by
-
     for number, (bases, begins) in enumerate(slices):
         for base in bases:
             for process, seq in {**(base.knows or {}), base.process: base.seq}.items():
-                use(process, asked_at(seq, begins, process), number)
+                at = bisect_left(seqs.get(process, ()), asked_at(seq, begins, process)) - 1
+                if at >= 0:
+                    until[process, seqs[process][at]] = number
         for process, seq in sorted((base.process, base.seq) for base in bases):
             seqs.setdefault(process, []).append(seq)
-    for process, seq in [*wanted, *((process, of[-1]) for process, of in seqs.items())]:
-        use(process, seq + 1, inf)
-    return until
+    return until | {(process, of[-1]): inf for process, of in seqs.items()}
 
 
-def put_together(read: Callable[[], Bases], wanted: Iterable[tuple[int, int]]) -> Knowledge:
-    """What is known at the ends of processes and at `wanted` events; the slices are read twice, in order.
+def put_together(read: Callable[[], Bases]) -> Knowledge:
+    """What is known at the ends of processes; the slices are read twice, in order.
 
     Memory: of all slices a number for each base, and the vectors that are still asked for.
     """
-    knowledge = Knowledge(last_uses(read(), wanted))
+    knowledge = Knowledge(last_uses(read()))
     for bases, begins in read():
         knowledge.add(bases, begins)
     return knowledge
@@ -291,15 +400,6 @@ def crossing(pairs: Pairs, cuts: Numbers) -> list[tuple[int, int, int]]:
     return list(dict.fromkeys(zip(*(column.tolist() for column in columns), strict=True)))
 
 
-def by_slice(cuts: Numbers, events: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """The events, by process and position, that are in each slice."""
-    found: list[list[tuple[int, int]]] = [[] for _ in range(cuts.shape[1] + 1)]
-    places = slice_of(cuts, *np.array(events, dtype=np.int64).reshape(-1, 2).T)
-    for event, at in zip(events, places.tolist(), strict=True):
-        found[at].append(event)
-    return found
-
-
 def begins_of(cuts: Numbers, slice_: int) -> Numbers:
     """The positions at which a slice begins, by process.
 
@@ -307,95 +407,3 @@ def begins_of(cuts: Numbers, slice_: int) -> Numbers:
     (array([0]), array([5]))
     """
     return np.zeros(len(cuts), dtype=np.int64) if slice_ == 0 else cuts[:, slice_ - 1]
-
-
-_SLICED = f"slice long, {NUMBERS}"
-_BASES = "process long, seq long, others array<long>, seqs array<long>"
-_CYCLIC = "process long, seq long"
-
-
-def scanned_by_tasks(
-    output: Output, name: str, folder: Path, cuts: Numbers, events: Sequence[tuple[int, int]]
-) -> tuple[Knowledge, list[tuple[int, int]]]:
-    """What the processes knew, and the receptions (process, position) on cycles, of the pairs in a folder.
-
-    `events` are asked about, by number of process and position.
-
-    Cost: a shuffle of the pairs; each slice is scanned by a task of its own.
-    """
-    slices = cuts.shape[1] + 1
-    wanted = by_slice(cuts, events)
-
-    def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in together(batches):
-            part = _sliced(batch, cuts)
-            yield packed(part, part.column("slice").to_numpy())
-
-    def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-        members = [*unpacked(batches)]
-        if members:
-            at = members[0].column("slice")[0].as_py()
-            table = pa.Table.from_batches(members)
-            yield from scanned_slice(table, at, begins_of(cuts, at), wanted[at])
-
-    work = inputs.over(output.spark, folder, FOUR, slice_)
-    done = f"bases-{name}"
-    output.tables(done, {"bases": _BASES, "cyclic": _CYCLIC}, *gathered(work, slices, kernel, keyed=False))
-    bases = str(output.staged(done) / "bases")
-    circular = output.spark.read.schema(_CYCLIC).parquet(str(output.staged(done) / "cyclic"))
-
-    def read_() -> Iterator[tuple[list[Base], Numbers]]:
-        return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
-
-    return put_together(read_, events), [(row.process, row.seq) for row in circular.collect()]
-
-
-def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
-    """The pairs with the slice of their reception; receiver -1: with that of a sending that leaves it."""
-    part = pairs_of(batch)
-    slices = slice_of(cuts, part.receiver, part.received)
-    leaving = np.array([(*each, -1, -1) for each in crossing(part, cuts)], dtype=np.int64).reshape(-1, 5).T
-    columns = zip((slices, *(getattr(part, name) for name in FOUR)), leaving, strict=True)
-    arrays = [pa.array(np.concatenate(both)) for both in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_SLICED))
-
-
-def scanned_slice(
-    table: pa.Table, slice_: int, begins: Numbers, wanted: Sequence[tuple[int, int]]
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The bases of a slice, given its pairs and the sendings that leave it, and its receptions on cycles.
-
-    Memory: the pairs of the slice and their vectors.
-    """
-    every = pairs_of(table)
-    inside = every.receiver >= 0
-    leaving = every[~inside]
-    pairs = every[inside]
-    needed_pairs = {*wanted, *zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True)}
-    bases, cyclic = scanned(pairs, begins, needed_pairs)
-    rows = (
-        {
-            "process": base.process,
-            "seq": base.seq,
-            "others": None if base.knows is None else list(base.knows),
-            "seqs": None if base.knows is None else list(base.knows.values()),
-        }
-        for base in bases
-    )
-    for batch in batches_of(rows, _BASES):
-        yield f"bases/{slice_}", batch
-    if cyclic:
-        columns = (pa.array(column[cyclic]) for column in (pairs.receiver, pairs.received))
-        yield "cyclic", pa.RecordBatch.from_arrays([*columns], schema=arrow_schema(_CYCLIC))
-
-
-def bases_of(folder: str, slice_: int) -> list[Base]:
-    """The bases of a slice that are staged in `folder`; none where it has none."""
-    try:
-        table = pq.read_table(f"{folder}/{slice_}", columns=arrow_names(_BASES), partitioning=None)
-    except FileNotFoundError:
-        return []
-    return [
-        Base(process, seq, None if others is None else dict(zip(others, seqs, strict=True)))
-        for process, seq, others, seqs in zip(*(each.to_pylist() for each in table.columns), strict=True)
-    ]
