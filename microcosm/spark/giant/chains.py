@@ -169,11 +169,13 @@ class _Chain:
         made["before"], made["prior"] = (made[name].take(before) for name in ("seq", "id"))
         schema = arrow_schema(CHAINS)
         arrays = [made.get(field.name, pa.nulls(len(rows), field.type)) for field in schema]
-        yield "chains", pa.RecordBatch.from_arrays(arrays, schema=schema).slice(self.skipped)
+        chains = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        yield "chains", chains.slice(self.skipped)
         begins = np.flatnonzero(np.diff(self.rank[here], prepend=-1)) + self.skipped
         ends = np.append(begins[1:], len(rows)) - 1
         last = pa.array(np.where(self.new[ends], ends, self.last[ends]))
-        above = pc.and_(pc.is_in(made["kind"], pa.array(APPLICATION)), pc.is_valid(made["message"]))
+        kind, message = chains.column("kind"), chains.column("message")
+        above = pc.and_(pc.is_in(kind, pa.array(APPLICATION)), pc.is_valid(message))
         sums = (self.new, self._again(), self.new & above.to_numpy(zero_copy_only=False))
         counted = [np.add.reduceat(each.astype(np.int64), begins) for each in sums]
         arrays = [*(made[name].take(last) for name in ("process", "seq", "id")), *map(pa.array, counted)]
