@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from microcosm.compare.digest import analogy_digest
 from microcosm.errors import MicrocosmError
 from microcosm.files import decode
+from microcosm.queries.possible import Worlds
 from microcosm.spark.bisim import plain_rows
-from microcosm.spark.bisim.plain_rows import digests
+from microcosm.spark.bisim.plain_rows import digests, plain_digest
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import givens_from_json
 from microcosm.text.strict_json import decode_json
@@ -38,6 +39,30 @@ RECORDS = st.fixed_dictionaries(
         "name": st.just("x"),
     },
 )
+
+
+@given(RECORDS)
+def test_a_digest_is_told_of_plain_microcosms_only_and_is_that_of_the_engine(record: dict[str, Any]) -> None:
+    found = plain_digest(record)
+    try:
+        known = Microcosm(givens_from_json(record))
+    except MicrocosmError:
+        assert found is None
+        return
+    if found is not None:
+        assert found == analogy_digest(known)
+        assert Worlds(known.givens).one() is not None
+
+
+@given(FACTS)
+def test_nothing_plain_is_missed(facts: list[list[str]]) -> None:
+    record = {"external": [fact for fact in facts if fact[1] in ("<", "||")]}
+    try:
+        Microcosm(givens_from_json(record))
+    except MicrocosmError:
+        assert plain_digest(record) is None
+    else:
+        assert plain_digest(record) is not None
 
 
 IDS = st.one_of(st.sampled_from(("x", "ü", "2020-01-01")), st.sampled_from(("", None, 5)))

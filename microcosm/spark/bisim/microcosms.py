@@ -23,7 +23,7 @@ from microcosm.givens.relation import Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
-from microcosm.spark.bisim.plain_rows import digests, json_form, of_batch, of_lines
+from microcosm.spark.bisim.plain_rows import digests, json_form, of_batch, of_lines, plain_digest
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema
 from microcosm.spark.io.inputs import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
@@ -47,6 +47,7 @@ class Row:
     file: str
     id: str | None = None
     givens: Givens | None = None
+    digest: str | None = None
     fault: str | None = None
 
 
@@ -148,7 +149,7 @@ def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
                 if len(line) > LINE_LIMIT:
                     raise TextError(f"longer than {LINE_LIMIT:,} bytes")
                 record = decode_json(decode(line, piece.path), piece.path)
-                yield _row(number, record, piece.path)
+                yield _row(number, record, piece.path, wanted)
             except MicrocosmError as error:
                 yield Row(number, piece.path, fault=_error_text(error))
 
@@ -218,14 +219,14 @@ def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Diges
                     try:
                         if isinstance(record, str):
                             raise TextError(record)
-                        yield _row(at, json_form(record), piece.path)
+                        yield _row(at, json_form(record), piece.path, wanted)
                     except (MicrocosmError, ValueError) as error:
                         yield Row(at, piece.path, fault=_error_text(error))
     except pa.ArrowException as error:
         yield Row(0, piece.path, fault=f"no Parquet that can be read: {_error_text(error)}")
 
 
-def _row(at: int, record: object, file: str) -> Row:
+def _row(at: int, record: object, file: str, wanted: Set[str] | None) -> Row:
     if not isinstance(record, dict):
         return Row(at, file, fault="a row is a JSON object")
     name = record.pop("id", None)
@@ -233,6 +234,9 @@ def _row(at: int, record: object, file: str) -> Row:
         name = str(name)
     if not isinstance(name, str) or not name:
         return Row(at, file, fault="`id` must be some text")
+    digest = plain_digest(record) if wanted is not None and name not in wanted else None
+    if digest is not None:
+        return Row(at, file, name, digest=digest)
     return Row(at, file, name, givens_from_json(record, file))
 
 
@@ -288,8 +292,10 @@ def _batch(table: str, columns: Iterable[Sequence[object]]) -> tuple[str, pa.Rec
 
 def _judged(before: int, row: Row, documents: Set[str] | None, rules: str | None) -> tuple[object, ...]:
     """The columns of `JUDGED`."""
-    assert row.givens is not None
-    digest, consistent = judged(row.givens, rules)
-    wanted = documents is None or row.id in documents
-    kept = document(row.givens) if wanted and digest is not None else None
+    digest, kept = row.digest, None
+    consistent = True
+    if row.givens is not None:
+        digest, consistent = judged(row.givens, rules)
+        wanted = documents is None or row.id in documents
+        kept = document(row.givens) if wanted and digest is not None else None
     return row.id, digest, consistent, before + row.at, kept
