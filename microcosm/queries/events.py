@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
+from itertools import filterfalse
 from typing import Any, Protocol
 
 from microcosm import tuning
@@ -115,7 +116,8 @@ def rows_of(known: Named, keep: Callable[[EventRow], object] = bool) -> list[Eve
     table = known.givens.events
     rows = [*filter(keep, table or ())]
     kinds = {one.event: one for one in known.givens.messages} if table is None else {}
-    for name in {*known.events}.difference(() if table is None else table.names):
+    there = set[str]() if table is None else {*table.names}
+    for name in filterfalse(there.__contains__, known.events):
         row = EventRow(name)
         if message := kinds.get(name):
             row = EventRow(name, message.process, 0, message.kind, message.message)

@@ -240,7 +240,7 @@ DATED = {
         "x[Peer[myid=1]/0:0:2181]",
         "Notified",
     ),
-    "2024-05-01T12:00:00.1+01:00  INFO 12 --- [ main] c.App   : Up": ("x[12]", "[ main] c.App   : Up"),
+    "2024-05-01T12:00:00.1+01:00  INFO 12 --- [ main] c.App   : Up": ("x[12][main]", "c.App   : Up"),
     "01-May-2024 12:00:00.123 SEVERE [main] a.b Server": ("x[main]", "a.b Server"),
     "2024-05-01 12:00:00.123 UTC [12] LOG:  ready": ("x[12]", "ready"),
     "2024-05-01 12:00:00.123 CEST [12] ERROR:  deadlock": ("x[12]", "deadlock"),
@@ -279,6 +279,10 @@ OWNERS = [
     "{who} {time} {level} {text}",
     "{who} | {time} {level} {text}",
     "{level} [{who}] {time} {text}",
+    "[1] {time} {level} [{who}] {text}",
+    "{time} [main] {level} [{who}] {text}",
+    "{time} 7 {level} {who}: {text}",
+    "{time} [main] {level} {who}: {text}",
 ]
 
 

@@ -174,7 +174,7 @@ _PIECE = re.compile(
     re.VERBOSE,
 )
 """What may stand before the text of a line: a time, a level, whose it is, and dashes between these."""
-_SAYS = {"word": "level", "pid": "owner", "number": "owner", "name": "owner"}
+_SAYS = {"word": "level", "pid": "number", "name": "owner"}
 _CALLER = re.compile(r":[\w$.]+@-?\d+$")
 _NAMED = re.compile(r"((?:[\w-]+\.)*[a-z_][\w-]*): ")
 """A name that may be a host's; that of a Java class is a logger's."""
@@ -188,14 +188,16 @@ def _dated(text: str, process: str) -> PlainLine | None:
         name = piece.lastgroup
         if name is not None:
             kind = _SAYS.get(name, name)
+            if kind == "owner" and "level" in found:
+                kind = "inner"
             if kind in found or (name in ("number", "name") and found.keys() >= {"time", "level"}):
                 break
             found[kind] = piece[name]
         at = piece.end()
     if "time" not in found or "level" not in found:
         return None
-    owner = _CALLER.sub("", found.get("owner", "").strip(" :"))
-    called = f"{process}[{owner}]" if owner else process
+    owners = [_CALLER.sub("", found.get(kind, "").strip(" :")) for kind in ("number", "owner", "inner")]
+    called = process + "".join([f"[{owner}]" for owner in owners if owner])
     return PlainLine(called, text[at:].strip(), found["time"], {"level": found["level"].lower()})
 
 
@@ -212,16 +214,12 @@ def read_dated(stream: Lines, file: str, report: Report, options: Options) -> It
     their text with one name, where most at the beginning of the file have such a name.
     """
     begun = [line for text in stream.head.split("\n")[:LOOKED_AT] if (line := _dated(text, ""))]
-    named_in_text = 2 * sum(
-        not line.process and _NAMED.match(line.label) is not None for line in begun
-    ) > len(begun)
+    named_in_text = 2 * sum(_NAMED.match(line.label) is not None for line in begun) > len(begun)
 
     def line_of(text: str, named: Named) -> PlainLine | None:
-        line = _dated(text, process := named())
-        if line is None or not named_in_text or line.process != process:
-            return line
-        if (name := _NAMED.match(line.label)) is not None:
-            line.process, line.label = f"{process}[{name[1]}]", line.label[name.end() :]
+        line = _dated(text, named())
+        if line is not None and named_in_text and (name := _NAMED.match(line.label)) is not None:
+            line.process, line.label = f"{line.process}[{name[1]}]", line.label[name.end() :]
         return line
 
     return read_lines(stream, file, report, options, line_of)
