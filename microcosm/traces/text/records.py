@@ -138,14 +138,15 @@ class Unread:
         self.first: int | None = None
         """The first line of all."""
 
-    def add(self, line: int, text: str) -> None:
-        """Take in the next line of a run, which is not blank."""
+    def add(self, line: int, text: str) -> bool:
+        """Take in the next line of a run, which is not blank. Whether it is no comment."""
         kind = "comment" if text.lstrip().startswith(_COMMENT) else "unparsed-text"
         self.first = self.first or line
         if kind != self._kind:
             self.end()
         self._kind, self._first = kind, self._first or line
         self._many += 1
+        return kind != "comment"
 
     def end(self) -> None:
         """What follows is none of the run."""

@@ -573,8 +573,8 @@ def test_a_line_that_is_none_is_told(tmp_path: Path) -> None:
     text = LOGS["structlog"] + "Traceback\n  more\n" + '{"event": 1, "level": "info"}\n' + '{"event": "cut'
     events, report = read(tmp_path, text)
     assert len(events) == 2
-    assert told(report) == [("bad-line", 5), ("bad-line", 6), ("unparsed-text", 3)]
-    assert "half-written last line" in report.findings[1].message
+    assert told(report) == [("unparsed-text", 3), ("bad-line", 5), ("bad-line", 6)]
+    assert "half-written last line" in report.findings[2].message
     assert told(read_text("Time,Label\n1,a,b\n2,c\n", "csv")[1]) == [("bad-line", 2)]
 
 
@@ -640,6 +640,51 @@ def test_a_quoted_cell_that_does_not_end_costs_its_line_only() -> None:
     assert told(report) == [("bad-line", 2)]
     assert len(events) == 303
     assert "does not end" in report.findings[0].message
+
+
+TRACEBACKS = {
+    "java": "a.IllegalStateException: no lamp\n\tat a.B.c(B.java:4)\nCaused by: a.IOException: gone",
+    "python": 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    1 / 0\nValueError: no',
+    "go": "panic: no lamp\n\ngoroutine 1 [running]:\nmain.main()\n\t/tmp/a.go:4 +0x1d",
+}
+
+
+@pytest.mark.parametrize("language", TRACEBACKS)
+@pytest.mark.parametrize("log", ["cri", "klog", "syslog", "logfmt", "dated", "structlog", "pattern"])
+def test_a_traceback_goes_with_the_line_above_it(log: str, language: str, tmp_path: Path) -> None:
+    if log == "pattern":
+        text, more = LOGS["dated"].splitlines()[0] + "\n", {"pattern": r"(?<time>\d\S+ \S+) (?<event>.*)"}
+    else:
+        text, more = next(LOGS[name] for name in LOGS if name.split()[0] == log).splitlines()[0] + "\n", {}
+    events, report = read(tmp_path, f"{text}{TRACEBACKS[language]}\n" * 2 + text, **more)
+    said = TRACEBACKS[language].replace("\n\n", "\n")
+    assert [event.attributes.get("following") for event in events] in ([said, said, None], [said])
+    assert {finding.kind for finding in report.findings} <= {"unparsed-text", "duplicate-event"}
+    assert report.counts["unparsed-text"] == 2
+
+
+@given(
+    blocks=st.lists(
+        st.tuples(
+            st.sampled_from(["got it", "x=1"]),
+            st.lists(
+                st.sampled_from(["  at a.b(c:1)", "Caused by: x", "so it is", "# no words"]), max_size=5
+            ),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_every_line_is_in_an_event_or_is_a_comment(blocks: list[tuple[str, list[str]]]) -> None:
+    lines = []
+    for at, (label, following) in enumerate(blocks):
+        lines += [f"2024-05-01 12:00:{at:02} INFO {label}", *following]
+    events, report = read_text("\n".join(lines) + "\n", "dated")
+    assert [event.label for event in events] == [label for label, _ in blocks]
+    for event, (_, following) in zip(events, blocks, strict=True):
+        words = [line for line in following if not line.startswith("#")]
+        assert event.attributes.get("following", "") == "\n".join(words)
+    assert report.counts.keys() <= {"unparsed-text", "comment"}
 
 
 def test_keys_alone_in_logfmt_are_true() -> None:

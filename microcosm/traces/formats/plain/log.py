@@ -23,6 +23,7 @@ from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import BadLine, Lines
 from microcosm.traces.text.records import (
+    SPAN,
     USUAL,
     Boundary,
     Delimiter,
@@ -285,6 +286,47 @@ def delimiter_of(options: Options) -> Delimiter:
     return Delimiter(compiled(options.delimiter, "--delimiter"), explicit=True)
 
 
+FOLLOWING = "following"
+"""The attribute of an event that is the text of the lines behind its own which belong to no record."""
+
+
+class _Taken:
+    """The lines of a file on their way to events, each with what follows on it, as a traceback does.
+
+    These are reported as well (`unparsed-text`): they may be events that nobody could read.
+    """
+
+    def __init__(self, log: PlainLog, file: str, report: Report) -> None:
+        self._log, self._file, self._report = log, file, report
+        self.unread = Unread(file, report)
+        self._held: tuple[PlainLine, str, int] | None = None
+        self._following: list[str] = []
+
+    def take(self, plain: PlainLine, text: str, line: int) -> Iterator[TraceEvent]:
+        """The event of the line before; this one, which is `text`, is at hand from now on."""
+        yield from self.end()
+        self._held = plain, text, line
+
+    def follow(self, line: int, text: str) -> None:
+        """A line that belongs to no record follows on the one at hand."""
+        if self.unread.add(line, text) and len(self._following) < SPAN:
+            self._following.append(text)
+
+    def end(self) -> Iterator[TraceEvent]:
+        """The event of the line at hand: what comes next does not follow on it."""
+        held, self._held = self._held, None
+        if held is not None:
+            plain, text, line = held
+            if self._following:
+                plain.attributes = {FOLLOWING: "\n".join(self._following), **plain.attributes}
+            try:
+                yield from self._log.events(plain, text, self._file, line)
+            except BadLine as fault:
+                self._report.add("bad-line", str(fault), file=self._file, line=line, lost=1, lines=1)
+        self._following.clear()
+        self.unread.end()
+
+
 def read_lines(
     stream: Iterable[tuple[int, str]],
     file: str,
@@ -292,13 +334,13 @@ def read_lines(
     options: Options,
     line_of: Callable[[str, Named], PlainLine | None],
 ) -> Iterator[TraceEvent]:
-    """The events of a file with one a line; `line_of` gives None for what belongs to none (`unparsed-text`).
+    """The events of a file with one a line; `line_of` gives None for what belongs to none.
 
     It is given a line, and how to call the process that the file stands for. What it refuses (`BadLine`) is
     reported as `bad-line`.
     """
-    log, delimiter, unread = options.one(PlainLog, report), delimiter_of(options), Unread(file, report)
-    named = partial(log.named_by, file)
+    log, delimiter = options.one(PlainLog, report), delimiter_of(options)
+    taken, named = _Taken(log, file, report), partial(log.named_by, file)
     for number, text in stream:
         if not text or text.isspace():
             continue
@@ -309,20 +351,20 @@ def read_lines(
                 if plain is PASSED_OVER:
                     continue
                 if plain is not None:
-                    unread.end()
-                    yield from log.events(plain, text, file, number)
+                    yield from taken.take(plain, text, number)
                     continue
             except BadLine as refused:
                 fault = refused
             boundary = delimiter.at(number, text)
         if boundary is not None:
-            unread.end()
+            yield from taken.end()
             log.begin(boundary)
         elif fault is not None:
+            yield from taken.end()
             report.add("bad-line", str(fault), file=file, line=number, lost=1, lines=1)
         else:
-            unread.add(number, text)
-    unread.end()
+            taken.follow(number, text)
+    yield from taken.end()
 
 
 def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
@@ -336,32 +378,34 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
         hint = "It is read by --pattern '(?<time>\\S+) (?<host>\\S+) (?<event>.*)', as its lines may be."
         raise TraceError("a plain log needs a pattern", file=file, hint=hint)
     expression = plain_pattern(options.pattern)
-    log, unread, any_record = options.one(PlainLog, report), Unread(file, report), False
+    log, any_record = options.one(PlainLog, report), False
+    taken = _Taken(log, file, report)
     for item in matched(expression, iter(stream), delimiter_of(options), plain_record):
         if isinstance(item, Left):
             if item.text and not item.text.isspace():
-                unread.add(item.line, item.text)
+                taken.follow(item.line, item.text)
             continue
-        unread.end()
         if isinstance(item, Boundary):
+            yield from taken.end()
             log.begin(item)
             continue
         assert isinstance(item, Record)
         any_record = True
         try:
             plain = of_groups(item.host, item.label, {**item.attributes})
-            text = repr((item.host, item.label, item.attributes))
-            if item.bare:
-                message = "the group `event` took nothing of the line (does the pattern end with $?)"
-                report.add("no-text", message, file=file, line=item.line)
-            yield from log.events(plain, text, file, item.line)
         except BadLine as fault:
+            yield from taken.end()
             report.add("bad-line", str(fault), file=file, line=item.line, lost=1, lines=1)
-    unread.end()
-    if not any_record and unread.first is not None:
+            continue
+        yield from taken.take(plain, repr((item.host, item.label, item.attributes)), item.line)
+        if item.bare:
+            message = "the group `event` took nothing of the line (does the pattern end with $?)"
+            report.add("no-text", message, file=file, line=item.line)
+    yield from taken.end()
+    if not any_record and taken.unread.first is not None:
         hint = f"A pattern that would read its first line: --pattern '{guessed(stream.head)}'"
         raise TraceError(
-            "the pattern matches no record in the whole text", file=file, line=unread.first, hint=hint
+            "the pattern matches no record in the whole text", file=file, line=taken.unread.first, hint=hint
         )
 
 

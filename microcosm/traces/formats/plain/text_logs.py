@@ -40,15 +40,20 @@ from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines
 
 
 def _all_of(head: str, fits: Callable[[str], object]) -> bool:
-    """Whether all lines at the beginning fit, but for some that follow on one that does, and a last that is
-    cut.
+    """Whether all lines at the beginning fit, but for such as a traceback has, some others that follow on one
+    that does, and a last that is cut.
     """
     lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
     if len(lines) > 1 and not head.endswith("\n") and len(head.split("\n")) <= LOOKED_AT:
         lines.pop()
-    fitting = [bool(fits(line)) for line in lines]
+    fitting = [fit for line in lines if (fit := bool(fits(line))) or not _TRACED(line)]
     return bool(fitting) and fitting[0] and 2 * sum(fitting) > len(fitting)
 
+
+_TRACED = re.compile(
+    r"\s|Traceback |Caused by: |[\w.$]+(?:Error|Exception|Throwable)\b|(?:panic|stack):|goroutine \d"
+).match
+"""How lines begin that a traceback has."""
 
 Reader = Callable[[Lines, str, Report, Options], Iterator[TraceEvent]]
 
