@@ -19,6 +19,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import chain
@@ -110,6 +111,7 @@ def builtin() -> dict[str, Format]:
                 (json_logs.logging, json_logs.is_logging),
             )
         ),
+        Format("compose", *text_logs.compose),
         Format("cri", *text_logs.cri),
         Format("klog", *text_logs.klog),
         Format("syslog", *text_logs.syslog),
@@ -346,17 +348,35 @@ def might_be(head: str) -> str:
 
 
 def _of_json(start: str) -> str:
-    line = start.split("\n", 1)[0]
-    try:
-        record, _ = json.JSONDecoder().raw_decode(line.removeprefix("[").lstrip())
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict):
+    begins, first = re.match(r"\[\s*", start), None
+    with suppress(ValueError, RecursionError):
+        first, _ = json.JSONDecoder().raw_decode(start, begins.end() if begins else 0)
+    if not isinstance(first, dict):
         return "It looks like JSON; docs/reference/log-format.md says what a log of one's own is."
-    fields, wrong = ", ".join(map(str, list(record)[:8])), jsonl.why_no_event(record)
-    if start.startswith("[") and wrong == "nothing is wrong":
-        return "It looks like an array of events; the own format has one a line: `jq -c '.[]'` makes them so."
+    if (place := _listed([first] if begins else first)) is not None:
+        return (
+            "Its records stand in a list; a log has one a line, in the order in which each process wrote "
+            "them. A query may answer in another order; "
+            f"where it does not, `jq -c '{place}'` makes a log of it."
+        )
+    fields, wrong = ", ".join(map(str, list(first)[:8])), jsonl.why_no_event(first)
     return (
         f"It looks like JSON lines with the fields {fields[:200]}; as an event of the own format "
         f"(docs/reference/log-format.md): {wrong}"
     )
+
+
+def _listed(value: object, place: str = "") -> str | None:
+    """Where in a value of JSON a list has records that are lines of a log, as jq says it."""
+    from microcosm.traces.formats.plain.json_logs import is_logging, is_structlog
+
+    if isinstance(value, list) and value:
+        return _listed(value[0], (place or ".") + "[]")
+    if not isinstance(value, dict):
+        return None
+    if place.endswith(("]", "._source")) and (
+        is_structlog(value) or is_logging(value) or jsonl.why_no_event(value) == "nothing is wrong"
+    ):
+        return place
+    found = (_listed(inner, f"{place}.{name}") for name, inner in value.items())
+    return next(filter(None, found), None)

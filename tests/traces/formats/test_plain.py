@@ -258,15 +258,22 @@ DATED = {
     "2024-05-01 12:00:00 INFO n1: elected": ("x[n1]", "elected"),
     "2024-05-01 12:00:00 INFO node.Peer: elected": ("x", "node.Peer: elected"),
     "2024-05-01 12:00:00 INFO": ("x", ""),
+    "[2024-05-01 12:00:00.123][12][info][main] [a.cc:4] up": ("x[12][main]", "[a.cc:4] up"),
+    "12:M 01 May 2024 12:00:00.123 * Ready": ("x[12]", "Ready"),
+    "12:S 01 May 2024 12:00:00.123 # Lost": ("x[12]", "Lost"),
+    "I, [2024-05-01T12:00:00.123456 #12]  INFO -- : Started": ("x[12]", "Started"),
+    "E, [2024-05-01T12:00:00.123456 #12] ERROR -- app: no": ("x[12][app]", "no"),
+    "WARNING:app.db:bye": ("x", "app.db:bye"),
 }
 
 
 @pytest.mark.parametrize("line", DATED)
 def test_a_time_and_a_level_begin_the_lines_of_loggers(line: str, tmp_path: Path) -> None:
-    assert formats.detect(line + "\n", "x.log").NAME == "dated"
+    assert ("compose" if "web" in line else "dated") == formats.detect(line + "\n", "x.log").NAME
     (event,), _ = read(tmp_path, line + "\n")
     assert (event.process, event.label) == DATED[line]
-    assert str(event.attributes["time"]) in line
+    assert str(event.attributes.get("time", "")) in line
+    assert "level" in event.attributes
 
 
 OWNERS = [
@@ -601,6 +608,92 @@ def test_the_pattern_that_is_shown_reads_the_first_line(line: str, pattern: str,
     with pytest.raises(TraceError) as caught:
         formats.detect(line + "\n", "x.log")
     assert f"If it is a plain log, --pattern '{pattern}' reads its first line." in str(caught.value)
+
+
+def test_a_record_of_graylog_is_read() -> None:
+    line = '{"version": "1.1", "host": "web", "short_message": "up", "timestamp": 1.5, "level": 6}\n'
+    (event,), _ = read_text(line, formats.detect(line, "x.log").NAME)
+    assert (event.id, event.label, event.attributes["time"]) == ("web:1", "up", 1.5)
+
+
+def test_a_message_that_is_named_is_not_the_text() -> None:
+    record = {"level": "info", "msg": "reserve", "kind": "send", "message": "m1"}
+    for more, said in ({"to": ["b"]}, "reserve"), ({"kind": "odd"}, "m1"):
+        (event,), _ = read_text(json.dumps({**record, **more}) + "\n", "logging")
+        assert event.label == said
+
+
+def test_lines_of_containers_are_told_by_what_stands_before_them(tmp_path: Path) -> None:
+    text = """\
+Attaching to web-1, db-1
+web-1  | {"level": "info", "msg": "ask", "kind": "send", "message": "m1", "to": ["db"], "service": "shop"}
+web-2  | {"level": "info", "msg": "wait", "service": "shop"}
+db-1   | level=info msg=asked kind=receive message=m1
+db-1   | 2024-05-01 12:00:00.123 UTC [12] LOG:  ready
+db-1   | 2024-05-01T12:00:01.123456789Z done
+web-1  | Traceback (most recent call last):
+web-1  |
+[pod/a-1/c] 12:00:00 INFO up
+db-1 exited with code 0
+lost its beginning
+"""
+    assert formats.detect(text, "x.log").NAME == "compose"
+    events, report = read(tmp_path, text)
+    assert [(event.id, event.kind, event.message, event.label) for event in events] == [
+        ("x[web-1]:1", "send", "m1", "ask"),
+        ("x[web-2]:1", "internal", None, "wait"),
+        ("x[db-1]:1", "receive", "m1", "asked"),
+        ("x[db-1][12]:1", "internal", None, "ready"),
+        ("x[db-1]:2", "internal", None, "done"),
+        ("x[web-1]:2", "internal", None, "Traceback (most recent call last):"),
+        ("x[web-1]:3", "internal", None, ""),
+        ("x[pod/a-1/c]:1", "internal", None, "up"),
+    ]
+    assert events[0].attributes["service"] == "shop"
+    assert events[4].attributes["time"] == "2024-05-01T12:00:01.123456789Z"
+    assert told(report) == [("bad-line", 11)]
+
+
+@given(
+    lines=st.lists(
+        st.tuples(
+            st.sampled_from(["web-1", "web-2", "db_1"]),
+            st.sampled_from(
+                [
+                    '{"msg": "x", "level": 1, "service": "s"}',
+                    "msg=x level=i host=h",
+                    "12:00:00 INFO x",
+                    "x",
+                    "",
+                ]
+            ),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_containers_that_call_themselves_alike_are_not_one(lines: list[tuple[str, str]]) -> None:
+    events, report = read_text("".join(f"{who}  | {said}\n" for who, said in lines), "compose")
+    assert not report.counts
+    assert [f"[{who}]" in event.process for event, (who, _) in zip(events, lines, strict=True)].count(
+        False
+    ) == 0
+    assert len({event.id for event in events}) == len(lines)
+
+
+LISTS = {
+    '[{"level": "info", "msg": "a"},\n{"level": "info", "msg": "b"}]\n': ".[]",
+    '{"hits": {"total": 1, "hits": [{"_id": 1, "_source": {"@timestamp": 1, "message": "a"}}]}}': (
+        ".hits.hits[]._source"
+    ),
+    '{"events": [{"logStreamName": "a", "timestamp": 1, "message": "b"}]}': ".events[]",
+    '[\n  {"process": "a", "label": "x", "seq": 1, "kind": "internal"}\n]': ".[]",
+}
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_where_records_stand_in_a_list_is_said(text: str) -> None:
+    assert f"`jq -c '{LISTS[text]}'`" in might_be(text)
 
 
 def test_what_it_might_be_is_said() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.plain.log import (
+    KIND_WORDS,
     Named,
     PlainLine,
     field_of,
@@ -27,7 +28,7 @@ from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, jso
 Fields = dict[str, object]
 
 _OF_SERILOG = ("@m", "RenderedMessage", "@mt", "MessageTemplate")
-_TEXTS = ("message", "msg", "text", "log", "@message", "fields.message", *_OF_SERILOG)
+_TEXTS = ("message", "msg", "text", "log", "@message", "fields.message", "short_message", *_OF_SERILOG)
 _TIMES = ("time", "timestamp", "@timestamp", "asctime", "ts", "t", "datetime", "date", "@t", "Timestamp")
 _LEVELS = ("level", "levelname", "severity", "log_level", "lvl", "log.level", "@level", "@l", "Level")
 _LOGGERS = ("logger", "logger_name", "name", "loggerName", "caller", "funcName", "lineno")
@@ -182,8 +183,16 @@ def logging(record: Fields, named: Named) -> PlainLine:
 
 
 def _text(record: Fields) -> str | None:
-    """The field that has the text of a line."""
-    return next((name for name in _TEXTS if type(field_of(record, name)) is str), None)
+    """The field that has the text of a line; `message` only where it does not name one that is sent."""
+    texts = [name for name in _TEXTS if type(field_of(record, name)) is str]
+    kind = record.get("kind")
+    if (
+        len(texts) > 1
+        and texts[0] == "message"
+        and (kind in KIND_WORDS if type(kind) is str else "to" in record)
+    ):
+        return texts[1]
+    return next(iter(texts), None)
 
 
 _OF_OTHERS = ("traceId", "traceID", "spanId", "ph")

@@ -8,6 +8,8 @@ columns.
     time=2024-05-01T12:00:00Z level=info msg="started"        `logfmt`
     2024-05-01 12:00:00,123 [main] INFO app.Main - started    `dated`: a time and a level, as most loggers
                                                               of text write them
+    web-1  | 2024-05-01 12:00:00,123 INFO started             `compose`: a container, and one of the lines
+                                                              above, an object of JSON, or any text
     time,process,label                                        `csv`: columns, named in the first line, with
                                                               commas, semicolons or tabs between them
 
@@ -19,10 +21,18 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain, islice
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.plain.json_logs import PRIORITIES, of_stream
+from microcosm.traces.formats.plain.json_logs import (
+    PRIORITIES,
+    is_logging,
+    is_structlog,
+    logging,
+    of_stream,
+    structlog,
+)
 from microcosm.traces.formats.plain.log import (
     KIND_WORDS,
     NAMING,
@@ -36,7 +46,7 @@ from microcosm.traces.formats.plain.log import (
 )
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines
+from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines, NotJson, json_object
 
 
 def _all_of(head: str, fits: Callable[[str], object]) -> bool:
@@ -175,7 +185,7 @@ _PIECE = re.compile(
     {_TIME} |\[(?:\w+:)?(?P<word>(?i:{_LEVEL}))\s*\]:? |(?P<level>{_LEVEL})[\]:]?
     |\[\s*(?P<owner>[^\[\]]{{1,80}}(?:\[[^\[\]]*\][^\[\]]*)?)\] |(?P<pid>\d+)\ --- |(?P<number>\d+)
     |(?P<name>[A-Za-z][\w.$/:-]*)(?=\s+[-|]?\s*(?:{_LEVEL}|{_TIME.replace("?P<time>", "?:")})(?:\s|$)) |[-|]
-    )(?=\s|$)""",
+    )(?=[\s\[]|$)""",
     re.VERBOSE,
 )
 """What may stand before the text of a line: a time, a level, whose it is, and dashes between these."""
@@ -185,8 +195,30 @@ _NAMED = re.compile(r"((?:[\w-]+\.)*[a-z_][\w-]*): ")
 """A name that may be a host's; that of a Java class is a logger's."""
 
 
+_OF_ONE = [
+    re.compile(rf"(?P<pid>\d+):[XCSM] (?P<time>\d\d \w{{3}} \d{{4}} {_CLOCK}) (?P<sign>[.*#-]) (?P<text>.*)"),
+    re.compile(r"[DIWEFA], \[(?P<time>\S+) #(?P<pid>\d+)\] +(?P<level>[A-Z]+) -- (?P<text>.*)"),
+    re.compile(rf"(?P<level>{_LEVEL}):(?P<text>[\w.]+:.*)"),
+]
+"""How the lines of Redis, of Ruby's logger and of Python's `logging` without a format begin."""
+_SIGNS = {".": "debug", "-": "verbose", "*": "notice", "#": "warning"}
+
+
+def _of_one(text: str, process: str) -> PlainLine | None:
+    """A line of one of the loggers that say a number of a process, or nothing of whose a line is."""
+    found = next((found for one in _OF_ONE if (found := one.fullmatch(text))), None)
+    if found is None:
+        return None
+    says = found.groupdict()
+    called = f"{process}[{says['pid']}]" if "pid" in says else process
+    level = says["level"].lower() if "level" in says else _SIGNS[says["sign"]]
+    return PlainLine(called, says["text"].removeprefix(": "), says.get("time"), {"level": level})
+
+
 def _dated(text: str, process: str) -> PlainLine | None:
     """A line with a time and a level before its text, in either order; `process` stands for its file."""
+    if (line := _of_one(text, process)) is not None:
+        return line
     found: dict[str, str] = {}
     at = 0
     while (piece := _PIECE.match(text, at)) is not None:
@@ -263,6 +295,55 @@ def _logfmt(text: str, named: Named) -> PlainLine | None:
 
 
 logfmt = _by_line(_is_logfmt, _logfmt)
+
+# -- several containers --------------------------------------------------------------------------------------
+
+_COMPOSED = re.compile(rf"(?:([\w.-]+) *\||\[(pod/[^\]\s]+)\])(?: (?:{_ISO}(?: |$))?(.*))?")
+
+
+def detects_compose(head: str, path: str) -> int:
+    """2 where most lines at the beginning have a container before them, with a number, as those of
+    `docker compose logs` have, or with its pod, as those of `kubectl logs --prefix`.
+    """
+    lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
+    composed = [found for line in lines if (found := _COMPOSED.fullmatch(line))]
+    named = sum(bool(found[2] or re.search(r"[-_]\d+$", found[1])) for found in composed)
+    return 2 * (2 * named > len(lines))
+
+
+def _composed(text: str, named: Named) -> PlainLine | None:
+    """A line of a container, which is a chain: what it wrote is read as the logs of such lines are.
+
+    Whatever fields call a process, it is the container, of which others may say the same.
+    """
+    found = _COMPOSED.fullmatch(text)
+    if found is None:
+        if text.startswith("Attaching to ") or " exited with code " in text:
+            return PASSED_OVER
+        raise BadLine("no container stands before it")
+    container, pod, time, wrote = found.groups()
+    process, wrote = f"{named()}[{container or pod}]", wrote or ""
+    line = _of_object(wrote, process)
+    if line is None and _is_logfmt(wrote):
+        line = _logfmt(wrote, lambda: process)
+    if line is None:
+        return _dated(wrote, process) or PlainLine(process, wrote.strip(), time)
+    line.kind = line.kind or ("send" if line.to else "")
+    line.process, line.to, line.time = process, (), line.time or time
+    return line
+
+
+def _of_object(text: str, process: str) -> PlainLine | None:
+    """The line that an object of a logger is; None for any other text."""
+    with suppress(NotJson):
+        record = json_object(text) if text.startswith("{") else {}
+        for is_one, read in (is_structlog, structlog), (is_logging, logging):
+            if is_one(record):
+                return read(record, lambda: process)
+    return None
+
+
+compose = detects_compose, _by_line(_COMPOSED.fullmatch, _composed)[1]
 
 # -- columns -------------------------------------------------------------------------------------------------
 
