@@ -254,6 +254,8 @@ def instant(time: object) -> tuple[str, float] | None:
     if type(time) is not str:
         return None
     text = time.strip("[] ")
+    if text[4:5] in ("-", "/") and (date := _date(text)) is not None:
+        return date
     if _NUMBER.match(text):
         return "number", float(text)
     if found := _OF_DAY.match(text):
@@ -264,11 +266,17 @@ def instant(time: object) -> tuple[str, float] | None:
         month = int(found[1]) - 1 if found[1].isdigit() else _MONTHS.index(found[1]) // 3
         day, hours, minutes = map(int, found.groups()[1:4])
         return "year", (month * 31 + day - 1) * _DAY + hours * 3600 + minutes * 60 + float(found[5])
+    return _date(text)
+
+
+def _date(text: str) -> tuple[str, float] | None:
     try:
         date = datetime.fromisoformat(text.replace("/", "-"))
-        return ("date" if date.tzinfo else "local date"), date.replace(tzinfo=date.tzinfo or UTC).timestamp()
     except ValueError:
         return None
+    if date.tzinfo is not None:
+        return "date", date.timestamp()
+    return "local date", date.replace(tzinfo=UTC).timestamp()
 
 
 _AROUND = {"day": _DAY / 2, "year": 186 * _DAY}

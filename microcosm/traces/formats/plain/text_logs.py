@@ -217,8 +217,6 @@ def _of_one(text: str, process: str) -> PlainLine | None:
 
 def _dated(text: str, process: str) -> PlainLine | None:
     """A line with a time and a level before its text, in either order; `process` stands for its file."""
-    if (line := _of_one(text, process)) is not None:
-        return line
     found: dict[str, str] = {}
     at = 0
     while (piece := _PIECE.match(text, at)) is not None:
@@ -232,7 +230,7 @@ def _dated(text: str, process: str) -> PlainLine | None:
             found[kind] = piece[name]
         at = piece.end()
     if "time" not in found or "level" not in found:
-        return None
+        return _of_one(text, process)
     owners = [_CALLER.sub("", found.get(kind, "").strip(" :")) for kind in ("number", "owner", "inner")]
     called = process + "".join([f"[{owner}]" for owner in owners if owner])
     return PlainLine(called, text[at:].strip(), found["time"], {"level": found["level"].lower()})
@@ -335,8 +333,10 @@ def _composed(text: str, named: Named) -> PlainLine | None:
 
 def _of_object(text: str, process: str) -> PlainLine | None:
     """The line that an object of a logger is; None for any other text."""
+    if not text.startswith("{"):
+        return None
     with suppress(NotJson):
-        record = json_object(text) if text.startswith("{") else {}
+        record = json_object(text)
         for is_one, read in (is_structlog, structlog), (is_logging, logging):
             if is_one(record):
                 return read(record, lambda: process)
