@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import time
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -679,6 +680,29 @@ def test_containers_that_call_themselves_alike_are_not_one(lines: list[tuple[str
         False
     ) == 0
     assert len({event.id for event in events}) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "who"),
+    {
+        "12:00:01 web.1     | ready": "web.1",
+        "web.1.k2x@node1    | ready": "web.1.k2x@node1",
+        "0|api  | ready": "0|api",
+        "[pod/web-1/c] ready": "pod/web-1/c",
+        "web_1  | ready": "web_1",
+    }.items(),
+)
+def test_what_starts_several_programs_says_which_one_wrote(line: str, who: str) -> None:
+    assert formats.detect(line + "\n", "x.log").NAME == "compose"
+    (event,), report = read_text(line + "\n", "compose")
+    assert (event.process.partition("[")[2], event.label) == (who + "]", "ready")
+    assert not report.counts
+
+
+@pytest.mark.parametrize("line", ["alice | bob", "| a-1 | b |", "a-1 || b-2", "a-1 | b-2, c", " a_1 | 2"])
+def test_tables_and_statements_are_no_logs_of_containers(line: str) -> None:
+    with suppress(TraceError):
+        assert formats.detect(f"{line}\nalice < bob\nx y z\n", "x.log").NAME != "compose"
 
 
 LISTS = {

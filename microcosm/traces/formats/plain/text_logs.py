@@ -296,16 +296,21 @@ logfmt = _by_line(_is_logfmt, _logfmt)
 
 # -- several containers --------------------------------------------------------------------------------------
 
-_COMPOSED = re.compile(rf"(?:([\w.-]+) *\||\[(pod/[^\]\s]+)\])(?: (?:{_ISO}(?: |$))?(.*))?")
+_COMPOSED = re.compile(
+    r"(?:(?P<clock>\d\d:\d\d:\d\d) )?(?:(?P<who>(?:\d+\|)?[\w.@-]+) *\||\[(?P<pod>pod/[^\]\s]+)\])"
+    rf"(?: (?:(?P<time>{_ISO[1:-1]})(?: |$))?(?P<wrote>.*))?"
+)
+_NUMBERED = re.compile(r".*[-_.]\d+|.*@.*|\d+\|.*")
 
 
 def detects_compose(head: str, path: str) -> int:
-    """2 where most lines at the beginning have a container before them, with a number, as those of
-    `docker compose logs` have, or with its pod, as those of `kubectl logs --prefix`.
+    """2 where most lines at the beginning have a container or process before them, with a number, as those of
+    `docker compose logs`, `docker service logs`, foreman and pm2 have, or with its pod, as those of
+    `kubectl logs --prefix`.
     """
     lines = [line for line in head.split("\n")[:LOOKED_AT] if line.strip()]
     composed = [found for line in lines if (found := _COMPOSED.fullmatch(line))]
-    named = sum(bool(found[2] or re.search(r"[-_]\d+$", found[1])) for found in composed)
+    named = sum(bool(found["pod"] or _NUMBERED.fullmatch(found["who"])) for found in composed)
     return 2 * (2 * named > len(lines))
 
 
@@ -319,8 +324,8 @@ def _composed(text: str, named: Named) -> PlainLine | None:
         if text.startswith("Attaching to ") or " exited with code " in text:
             return PASSED_OVER
         raise BadLine("no container stands before it")
-    container, pod, time, wrote = found.groups()
-    process, wrote = f"{named()}[{container or pod}]", wrote or ""
+    process, wrote = f"{named()}[{found['who'] or found['pod']}]", found["wrote"] or ""
+    time = found["time"] or found["clock"]
     line = _of_object(wrote, process)
     if line is None and _is_logfmt(wrote):
         line = _logfmt(wrote, lambda: process)
