@@ -93,7 +93,9 @@ class Engine:
             self._outside: dict[int, Memo] = {}
             self._alone = RLock()
             try:
-                if self.program.order is not None:
+                if many:
+                    self._shared.wait()
+                if self.program.order is not None and not self._shared.waits:
                     _ = self._shared.order
             except Cycle as cycle:
                 raise self._named(cycle) from None
@@ -181,6 +183,14 @@ class Engine:
         """`|-0 <` of rules that keep it as an order (`Program.order`). Cost: a look-up."""
         return self._shared.order
 
+    def chain(self, x: int, y: int) -> list[int] | None:
+        """A shortest chain of links of the order between two positions, both included; None where none is.
+
+        Cost: a search between the two; none where the first verdict on very many events has come upon it.
+        """
+        first = self._shared.first(x, y)
+        return self.order.chain(x, y) if first is None else first[2]
+
     def rows(self, names: Sequence[str]) -> Iterator[dict[Relation, int]]:
         """For each of some named events the later ones of them, by the verdict on the two: sets of positions.
 
@@ -250,6 +260,7 @@ class Engine:
         Whoever asked must then `remove` it, except after `CyclicGivens`, which leaves no trace. Cost: the
         rows that change; what stands on them is derived again when next asked for.
         """
+        self._settle()
         a, b = self.ground.put(fact)
         if fact.relation in self._unstated:
             self._unstated -= {fact.relation}
@@ -268,6 +279,7 @@ class Engine:
 
         Raises KeyError where it is not. Cost: what loses something is recomputed.
         """
+        self._settle()
         a, b = self.ground.drop(fact)
         linked = fact.relation is Relation.BEFORE and not self.ground.given[Relation.BEFORE].covers(a, b)
         if linked and self.program.closes_links:
@@ -279,6 +291,7 @@ class Engine:
 
         Raises `CyclicGivens`. Only a fresh engine undoes it, whether it clashed or raised. Cost: as `add`.
         """
+        self._settle()
         before = self.ground.given[Relation.BEFORE]
         last = before.last()
         self.ground.append(event)
@@ -399,6 +412,11 @@ class Engine:
             if found := _excluded(y, unordered, before, related):
                 return self._clash(found[1], Relation.CONCURRENT, found[0], y)
         return None
+
+    def _settle(self) -> None:
+        """Make the order of what is given so far, which no change is to be in twice."""
+        if self.program.order is not None:
+            _ = self._shared.order
 
     def _refresh(self) -> None:
         try:

@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 from operator import and_, or_
 
 from microcosm.engine.body import LEFT, Body, LiteralSource
-from microcosm.engine.ground import Ground, Processes
+from microcosm.engine.ground import Ground, Processes, Universe
 from microcosm.engine.join import Pointwise, RelationScope
 from microcosm.engine.lowering import HAPPENS_BEFORE, ONLINE, PlanShape, Program, is_transitivity
 from microcosm.engine.relations import Empty, RowRelation, Union, either_way, joined
@@ -103,10 +103,14 @@ class SharedOrder:
     program: Program
     ground: Ground
     processes: Processes | None
+    waits: bool = False
+    """Whether the order is still to be made, and one pair can do without."""
+    _first: tuple[int, int, list[int] | None] | None = None
 
     @cached_property
     def order(self) -> HappensBefore:
         """The order, made when first asked for. Raises `Cycle`. Cost: linear in what is given, once."""
+        self.waits = False
         plan, universe, given = self.program.of[HAPPENS_BEFORE], self.ground.universe, self.ground.given
         size = len(universe.names)
         if plan.plain:
@@ -115,6 +119,27 @@ class SharedOrder:
         view = View(plan.bodies[HAPPENS_BEFORE], Memo(self, self.program, universe.named))
         edges = ((a, b) for a in bits(view.support()[0]) for b in bits(view.row(a)))
         return happens_before(size, edges, self.processes)
+
+    def wait(self) -> None:
+        """Make the order only when more than one pair is asked for, where all given links lead upwards.
+
+        There is no cycle then. Cost: a comparison a link.
+        """
+        plan = self.program.of.get(HAPPENS_BEFORE)
+        self.waits = plan is not None and plan.plain and self.ground.given[Relation.BEFORE].ascends
+
+    def first(self, a: int, b: int) -> tuple[int, int, list[int] | None] | None:
+        """The first pair that is asked for, lower position first, and a shortest chain of links between them.
+
+        None where another pair was the first, or the order is made. Cost: the first time that of a search; of
+        10^6 events a fifth of making the order where the two are near, less than it where they are far.
+        """
+        if self._first is None and self.waits:
+            a, b = min(a, b), max(a, b)
+            links = self.ground.given[Relation.BEFORE]
+            self._first = a, b, None if a < Universe.OUTSIDERS else links.way(a, b)
+        found = self._first
+        return found if self.waits and found is not None and {a, b} == {*found[:2]} else None
 
     def renew(self) -> HappensBefore:
         """The order of a ground that changed, of which it was told if it is one of given links.
@@ -164,12 +189,33 @@ class Memo:
 
     @cached_property
     def ordered(self) -> Callable[[int, int], Relation | None]:
-        """What says whether `<` is judged online of two, or `>`: where it is an order, that itself."""
+        """What says whether `<` is judged online of two, or `>`: where it is an order, that itself.
+
+        The first pair of very many events is looked for without it.
+        """
+        if self._shared.waits and self._is_order(ONLINE[Relation.BEFORE]):
+            return self._ordered_first
         relation = self.judged(ONLINE[Relation.BEFORE])
         if isinstance(relation, Closure):
             return relation.order.ordered
         holds = relation.holds
         return lambda a, b: BEFORE if holds(a, b) else AFTER if holds(b, a) else None
+
+    def _ordered_first(self, a: int, b: int) -> Relation | None:
+        found = self._shared.first(a, b)
+        if found is None:
+            _ = self._shared.order
+            self.__dict__.pop("ordered", None)
+            return self.ordered(a, b)
+        low, _, way = found
+        return None if way is None else BEFORE if a == low else AFTER
+
+    def _is_order(self, pred: Pred) -> bool:
+        """Whether a predicate is the order, by whatever name."""
+        plan = self.program.of.get(pred)
+        if plan is not None and isinstance(plan.alias, tuple) and not isinstance(plan.alias, LiteralSource):
+            return self._is_order(plan.alias)
+        return plan is not None and pred == HAPPENS_BEFORE and plan.shape is PlanShape.CLOSURE
 
     @cached_property
     def others(self) -> list[tuple[Relation, Holds]]:

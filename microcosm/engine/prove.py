@@ -86,7 +86,7 @@ class Prover:
         if plan.plain and given.compressed:
             path = _path_over_rows(given, x, y, self._engine.order.past(y))
         else:
-            path = self._engine.order.chain(x, y) or []
+            path = self._engine.chain(x, y) or []
         for columns in self._steps.columns:
             columns.expect([self._steps.names[at] for at in path])
         (transitive, *_), rules, links = plan.transitive, plan.bodies[pred], []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import chain, pairwise
-from operator import or_
+from operator import lt, or_
 from typing import Protocol
 
 from microcosm import tuning
@@ -18,6 +18,7 @@ from microcosm.givens.relation import Relation
 from microcosm.order.bits import Remembered, row_of, singles
 from microcosm.order.chain_cover import ChainCover
 from microcosm.order.clock_order import ClockRows
+from microcosm.order.happens_before import shortest_way
 
 RowOf = Callable[[int], int]
 
@@ -352,6 +353,20 @@ class GivenRelation(PairRelation):
         by_clocks = () if self._clocks is None else self._clocks.cover()
         stated = self.stated() if self._columns is None else zip(*self._columns, strict=True)
         return chain(stated, pairwise(self._chain), by_clocks)
+
+    @cached_property
+    def ascends(self) -> bool:
+        """Whether nothing is given but pairs that lead upwards, as they were stated: these have no cycle."""
+        stated = None if self.compressed or self._chain else self._columns
+        return stated is not None and all(map(lt, *stated))
+
+    def way(self, a: int, b: int) -> list[int] | None:
+        """A shortest chain of pairs, which ascend, between two positions, both included; None where none is.
+
+        Cost: that of `shortest_way`.
+        """
+        lefts, rights = self._columns or ((), ())
+        return shortest_way(lefts, rights, a, b)
 
     def labels(self, size: int) -> ChainCover | None:
         """The labels of the cover, where nothing but right clocks is given; None where they are not known."""

@@ -125,6 +125,46 @@ def causal_order(size: int, lefts: Iterable[int], rights: Iterable[int]) -> list
     return order if len(order) == size else []
 
 
+NONE, SEVERAL = -1, -2
+"""In the place of the first predecessor: there is none, or more than one."""
+
+
+def shortest_way(lefts: Iterable[int], rights: Iterable[int], a: int, b: int) -> list[int] | None:
+    """A shortest chain of pairs from a to b, both included, where every pair leads upwards; None if none is.
+
+    Cost: a comparison a pair, and a step for each position and pair between the two.
+
+    >>> shortest_way([0, 1, 0, 2], [1, 2, 2, 3], 0, 3), shortest_way([0, 1], [2, 3], 0, 3)
+    ([0, 2, 3], None)
+    """
+    first, more = [NONE] * (b - a + 1), dict[int, list[int]]()
+    for left, right in zip(lefts, rights, strict=True):
+        if left >= a and right <= b:
+            known = first[right - a]
+            if known == NONE:
+                first[right - a] = left
+            elif known == SEVERAL:
+                more[right].append(left)
+            else:
+                more[right] = [known, left]
+                first[right - a] = SEVERAL
+    far = b - a + 1
+    steps, came = [far] * far, [NONE] * far
+    steps[0] = 0
+    for at, left in enumerate(first):
+        if left == NONE:
+            continue
+        for u in more[a + at] if left == SEVERAL else (left,):
+            if steps[u - a] + 1 < steps[at]:
+                steps[at], came[at] = steps[u - a] + 1, u
+    way = [b]
+    while way[-1] != a:
+        if came[way[-1] - a] == NONE:
+            return None
+        way.append(came[way[-1] - a])
+    return way[::-1]
+
+
 def components(nodes: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> Iterator[list[Node]]:
     """The strongly connected components, those that others lead to first (Tarjan, without recursion).
 
