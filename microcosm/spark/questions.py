@@ -70,12 +70,7 @@ def check(
         return done if done is not None else _run(output, found, (text, questions, exact), max_bad)
 
 
-def _run(
-    output: Output,
-    inputs: Inputs,
-    question: tuple[str, str, bool],
-    max_bad: MaxBad | None,
-) -> Outcome:
+def _run(output: Output, inputs: Inputs, question: tuple[str, str, bool], max_bad: MaxBad | None) -> Outcome:
     from pyspark.sql import functions as F
 
     _, paths = inputs.fetched(output)

@@ -28,8 +28,7 @@ from microcosm.spark.io import reading, staging
 from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, irregularity_counts, named
 from microcosm.spark.io.inputs import Inputs, over
 from microcosm.spark.io.inputs import tasks as tasks_of
-from microcosm.spark.io.sink import WHOLE
-from microcosm.spark.io.staging import Outcome, Output, Staged
+from microcosm.spark.io.staging import WHOLE, Outcome, Output, Staged
 from microcosm.spark.session import worker_memory
 from microcosm.traces.extract import on_circles
 

@@ -382,11 +382,7 @@ def messages(events: PlainEvents) -> Messages:
     reception = ends[kind >= _HALF]
     matched = ~alone[group[kind >= _HALF]]
     found = Messages(
-        sending[matched],
-        reception[matched],
-        meets,
-        ends[starts[(counts == 1) & ~alone]],
-        reception[~matched],
+        sending[matched], reception[matched], meets, ends[starts[(counts == 1) & ~alone]], reception[~matched]
     )
     _check_receivers(events, found)
     lonely = np.concatenate((found.unreceived, found.unmatched))
