@@ -258,40 +258,35 @@ class BatchWriter:
         self._store = store
         self._ended = ended
         self._loop = asyncio.get_running_loop()
-        self._thread: ThreadPoolExecutor | None = None
-        self._batch: WriteBatch | None = None
-        self._result: Future[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "journal")  # which begins with what it is first given
+        self._under_way: tuple[WriteBatch, Future[None]] | None = None
 
     @property
     def busy(self) -> bool:
         """Whether a batch was begun, and not finished."""
-        return self._batch is not None
+        return self._under_way is not None
 
     def begin(self, batch: WriteBatch) -> None:
         """Begin to write a batch, none being under way."""
-        assert self._batch is None
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "journal")
-        self._batch = batch
-        self._result = self._thread.submit(batch.write, self._store)
-        self._result.add_done_callback(self._done)
+        assert self._under_way is None
+        result = self._thread.submit(batch.write, self._store)
+        self._under_way = batch, result
+        result.add_done_callback(self._done)
 
     def finish(self, wait: bool) -> WriteBatch | None:
         """The batch that is written; None if there is none, or (unless told to wait) not yet.
 
         Raises what kept it from being written.
         """
-        if self._result is None or not (wait or self._result.done()):
+        if self._under_way is None or not (wait or self._under_way[1].done()):
             return None
-        batch, result = self._batch, self._result
-        self._batch = self._result = None
+        (batch, result), self._under_way = self._under_way, None
         result.result()
         return batch
 
     def close(self) -> None:
         """End the thread, once what it writes is written."""
-        if self._thread is not None:
-            self._thread.shutdown()
+        self._thread.shutdown()
 
     def _done(self, _: object) -> None:
         with suppress(RuntimeError):  # the loop is closed
