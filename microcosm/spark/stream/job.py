@@ -247,20 +247,14 @@ def _check_owner(out: Path, checkpoint: Path) -> None:
 
 def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]:
     """What the tables have, and the irregularities."""
-    tables = {name: spark.read.parquet(str(out / name)) for name in TABLES if any(_batches(out / name))}
-    summary: dict[str, Any] = dict.fromkeys(("events", "edges", "frontiers"), 0)
-    for name in ("events", "edges"):
-        if name in tables:
-            summary[name] = tables[name].count()
-    if "frontiers" in tables:
-        summary["frontiers"] = tables["frontiers"].select("trace", "process").distinct().count()
-    summary["batches"] = sum(1 for _ in _batches(out / "events"))
-    summary["reported"] = {}
-    faults: list[str] = []
-    if "reported" in tables:
-        reported, faults, _ = irregularity_counts(_batches(out / "reported"))
-        summary["reported"] = dict(sorted(reported.items()))
-    return summary, faults
+    batches = {name: [*_batches(out / name)] for name in TABLES}
+    summary: dict[str, Any] = {name: sum(map(staging.rows, batches[name])) for name in ("events", "edges")}
+    summary |= {"frontiers": 0, "batches": len(batches["events"])}
+    if batches["frontiers"]:
+        told = spark.read.parquet(str(out / "frontiers")).select("trace", "process")
+        summary["frontiers"] = told.distinct().count()
+    reported, faults, _ = irregularity_counts(batches["reported"])
+    return {**summary, "reported": dict(sorted(reported.items()))}, faults
 
 
 def _batches(table: Path) -> Iterator[Path]:
