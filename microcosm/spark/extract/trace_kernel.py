@@ -58,14 +58,18 @@ def found(
     `several` puts the trace before names; `complete` says that nothing of the log is missing. `names` are
     those of traces that an execution which begins again must not be given.
     """
-    for table in whole_traces(batches, EVENTS):
-        others = [(int(begin), int(end)) for begin, end in pairwise(bounds(table))]
-        if token is None:
-            many, others = plain(table, several)
-            yield from ((name, batch) for name, batch in many.items() if batch.num_rows)
-        for begin, end in others:
-            some = table.slice(begin, end - begin)
-            yield from batched(_found(some, several, token, complete, names), TABLES)
+
+    def rows_() -> Iterator[tuple[str, rows.Row | pa.RecordBatch]]:
+        for table in whole_traces(batches, EVENTS):
+            if token is None:
+                many, others = plain(table, several)
+                yield from many.items()
+            else:
+                others = [*pairwise(bounds(table).tolist())]
+            for begin, end in others:
+                yield from _found(table.slice(begin, end - begin), several, token, complete, names)
+
+    return batched(rows_(), TABLES)
 
 
 def _found(

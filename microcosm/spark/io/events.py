@@ -85,7 +85,7 @@ def batched(
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of several `tables`, whose columns are texts such as `EVENT`, as batches of `most` rows of one.
 
-    What is a batch already goes on as it is.
+    What is a batch already goes on as it is, unless it has no rows.
 
     >>> rows = [("p", {"at": 1}), ("q", {}), ("p", {"at": 2})]
     >>> [(name, batch.to_pylist()) for name, batch in batched(rows, {"p": "at long", "q": "id string"})]
@@ -95,7 +95,7 @@ def batched(
     waiting: dict[str, list[Row]] = {name: [] for name in tables}
     for name, row in rows:
         if isinstance(row, pa.RecordBatch):
-            yield name, row
+            yield from [(name, row)] if row.num_rows else ()
             continue
         waiting[name].append(row)
         if len(waiting[name]) == most:

@@ -86,22 +86,19 @@ class StreamKernel:
         with this one they would order what nothing orders.
         """
         taken: list[Row] = []
-        lost = 0
-        for row in sorted(rows, key=lambda row: (row["file"] or "", row["line"] or 0)):
+        every = sorted(rows, key=lambda row: (row["file"] or "", row["line"] or 0))
+        for row in every:
             if not self.ended:
                 own = self._store.process(row["process"])
                 self.ended = own.begins_again(row["seq"], [row[name] for name in _SAYING])
                 if self.ended:
                     detail = f"{row['process']} begins again with another event {row['seq']}"
                     self._odd("restart", row, f"{detail}; `trace` names executions")
-            if self.ended:
-                lost += 1
-            else:
+            if not self.ended:
                 taken.append(row)
-        if lost:
-            self._odd(
-                "restart", _NOWHERE, "what follows is of another execution, and not followed", lost, lost
-            )
+        if lost := len(every) - len(taken):
+            detail = "what follows is of another execution, and not followed"
+            self._odd("restart", _NOWHERE, detail, lost, lost)
         return taken
 
     def give_up(self, since: float = inf) -> None:
