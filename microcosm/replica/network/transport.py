@@ -152,7 +152,8 @@ class Transport:
     ) -> Transport:
         """Bind a UDP socket and begin. Raises `ReplicaError` where the address cannot be had.
 
-        `after_flush` is called after every commit: what waits for something to be durable can go on.
+        `after_flush` is called after every commit: what waits for something to be durable can go on; and when
+        a fault has stopped it.
         `before_flush` is called before each; what it adds is committed along.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
@@ -226,11 +227,6 @@ class Transport:
             then(self.fault)
         else:
             self.endpoint.durable.when_durable(then)
-
-    def fail(self, error: BaseException) -> None:
-        """Stop, for what is done beside this has failed."""
-        if self.fault is None and not self._closed:
-            self._stop(error)
 
     def wait(self) -> None:
         """Return when nothing is being written; what has come since may not be durable."""
@@ -366,5 +362,7 @@ class Transport:
         """Nothing of the last transaction has happened; go on by opening it again."""
         self.fault = error
         self.close()
+        if self._after_flush is not None:
+            self._after_flush()
         if not isinstance(error, Exception):
             raise error
