@@ -460,8 +460,5 @@ def refuse_within(paths: Iterable[str | Path], out: str, tables: Collection[str]
 
 def fingerprint(paths: Sequence[Path]) -> list[list[object]]:
     """What tells whether files are still the same: name, size and time of change of each."""
-    found: list[list[object]] = []
-    for path in paths:
-        status = path.stat()
-        found.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    return found
+    found = ((path, path.stat()) for path in paths)
+    return [[str(path.resolve()), status.st_size, status.st_mtime_ns] for path, status in found]
