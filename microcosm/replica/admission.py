@@ -24,7 +24,7 @@ from msgpack import packb
 
 from microcosm.errors import Malformed, NewerVersion
 from microcosm.replica.authored import Authored
-from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
+from microcosm.replica.exchange import ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import ForkProof, Segment, fork, read_proof, read_segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream

@@ -18,8 +18,7 @@ from msgpack import packb
 from microcosm.errors import Undefined, installing
 from microcosm.replica.changes import DISPUTED, RETURNED, Changes
 from microcosm.replica.core import DIVERGED, fit
-from microcosm.replica.exchange import AntiEntropy
-from microcosm.replica.exchange_messages import Heads, Supply
+from microcosm.replica.exchange import AntiEntropy, Heads, Supply
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import (
     BLOCK,

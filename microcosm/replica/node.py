@@ -40,11 +40,8 @@ Answer = TypeVar("Answer")
 PACKET_ROOM = 900
 """About how many bytes a message of an exchange has; what is larger goes in pieces."""
 
-LOOK = 1.0
-"""Seconds after which the time of day is looked at again."""
-
 JUMP = 300.0
-"""By so many seconds the time of day may drift from the clock that never jumps before it is said."""
+"""By so many seconds the time of day may drift, from commit to commit, from the clock that never jumps."""
 
 
 class ReplicaNode(Members):
@@ -61,7 +58,6 @@ class ReplicaNode(Members):
         self.jumps = 0
         """How often the time of day jumped. Nothing but the keys' beginnings and ends depends on it."""
         self._carrier = Carrier(replica, store)
-        self._ticking: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._stopped = asyncio.Event()
         self._closed = False
@@ -112,8 +108,6 @@ class ReplicaNode(Members):
                 replica.on_deliver(on_deliver)
             self.transport = await self._carrier.open(ring, address, limits, self._flushed)
             self.network = self.transport.endpoint.durable
-            self._ticking = asyncio.get_running_loop().create_task(self._tick())
-            self._ticking.add_done_callback(self._ended)
             try:
                 for member, where in (members or {}).items():
                     self.add_member(member, where)
@@ -283,8 +277,6 @@ class ReplicaNode(Members):
 
     def close(self) -> None:
         """Stop. What was committed goes on with the next `open`; a second call does nothing."""
-        if self._ticking is not None:
-            self._ticking.cancel()
         if self.fault is None and not self._stopped.is_set():
             with suppress(Exception):  # what was not durable, nobody was told of
                 self.transport.flush()
@@ -297,35 +289,12 @@ class ReplicaNode(Members):
     # -- inside --------------------------------------------------------------------------------------
 
     def _flushed(self) -> None:
-        """After each commit."""
-        if self.network.process.evicted:
+        """After each commit, and at the end of what a fault has stopped."""
+        drift = time.time() - time.monotonic()
+        self.jumps += abs(drift - self._drift) > JUMP
+        self._drift = drift
+        if self.fault is not None or self.network.process.evicted:
             self._stopped.set()
-        self._changed.set()
-
-    def fail(self, error: BaseException) -> None:
-        """Something that goes on beside has failed: that is the fault of this node, which stops."""
-        self.transport.fail(error)
-        self._stopped.set()
-        self._changed.set()
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        """A background task is over: at the end, or because it failed."""
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.fail(error)
-
-    async def _tick(self) -> None:
-        while self.fault is None:
-            drift = time.time() - time.monotonic()
-            if abs(drift - self._drift) > JUMP:
-                self.jumps += 1
-            self._drift = drift
-            try:
-                async with asyncio.timeout(LOOK):
-                    await self._stopped.wait()
-                    return
-            except TimeoutError:
-                pass
-        self._stopped.set()
         self._changed.set()
 
 

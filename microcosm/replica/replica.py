@@ -27,13 +27,9 @@ from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.admission import Admitting, EarlyParts
 from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Decided, Deliver, Outbox, Subscription, fit
-from microcosm.replica.exchange import AntiEntropy
-from microcosm.replica.exchange_messages import Same, decode
+from microcosm.replica.exchange import AntiEntropy, Same, decode
 from microcosm.replica.ledger.dots import Dot, Stream
-from microcosm.replica.ledger.evolution import (
-    Append,
-    subject,
-)
+from microcosm.replica.ledger.evolution import Append, subject
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.store import Store
 from microcosm.state.microcosm import Microcosm

@@ -7,6 +7,7 @@ that is returned is lazy, and made of the kernels that the jobs run (`microcosm.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -273,7 +274,7 @@ def _answers(questions: str, exact: bool, batches: Iterator[pa.RecordBatch]) -> 
                     except MicrocosmError as error:
                         yield fault_row(error, None, trace)
 
-    return batches_of(answers(), CHECKED)
+    return batches_of(({**row, "witnesses": json.dumps(row["witnesses"])} for row in answers()), CHECKED)
 
 
 def _placed(table: pa.Table) -> pa.Table:

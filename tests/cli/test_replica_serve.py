@@ -27,8 +27,7 @@ from microcosm.cli.replica import lines as replica_input
 from microcosm.cli.replica.lines import Outlet, PendingLines
 from microcosm.cli.replica.monitor import Interfaces, Log, Warnings
 from microcosm.cli.replica.serving import Serving
-from microcosm.replica.journal import Journal
-from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal import Journal, Reader
 from microcosm.replica.network.keys import new_ring, read_keys, write_keys
 from microcosm.replica.node import ReplicaNode
 from microcosm.replica.replica import Replica

@@ -27,7 +27,7 @@ import msgpack
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica.exchange_messages import Supply, encode
+from microcosm.replica.exchange import Supply, encode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.chain import UNSIGNED, Author, Segment, leaf
 from microcosm.replica.ledger.dots import Dot, DotRun

@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal import Reader
 from microcosm.replica.replica import Replica
 from tests.replica.doomed import fork
 from tests.replica.network.causal import History, faults

@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal import Reader
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append, decode
 from microcosm.replica.replica import Replica

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from microcosm.replica.journal import Journal
 from microcosm.replica.network.carrier import Carrier
@@ -21,6 +21,7 @@ from microcosm.replica.store import APPLICATION, LogRecord, Memory, ReplicaStore
 from tests.replica.clockwork import NEVER, WALL
 
 if TYPE_CHECKING:
+    from microcosm.replica.network.transport import Transport
     from tests.replica.simulated import World
 
 RING = Keyring([Key(1, b"k" * 32)])
@@ -140,7 +141,7 @@ class Mind(Memory):
 
 
 class Wire:
-    """What brings the packets of an endpoint to the others: the `Carriage` of a node.
+    """What brings the packets of an endpoint to the others, as far as a carrier asks it of a `Transport`.
 
     A commit takes its time, as in a thread: it is written at the beginning of that, or at its end.
     """
@@ -242,7 +243,7 @@ class Node:
             self.carrier.begin(), RING, world.random.randbytes, now=world.now, limits=world.limits
         )
         self.wire = Wire(self, endpoint)
-        self.carrier.ride(self.wire)
+        self.carrier.ride(cast("Transport", self.wire))
         self.up = True
         self.look()
 

@@ -10,7 +10,7 @@ import pytest
 from microcosm.errors import Malformed, Undefined, WrongReplica
 from microcosm.givens.relation import Relation
 from microcosm.replica.authored import MOST_HEADS
-from microcosm.replica.exchange_messages import Supply, decode, encode
+from microcosm.replica.exchange import Supply, decode, encode
 from microcosm.replica.ledger import chain
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots

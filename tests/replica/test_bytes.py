@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from microcosm.errors import Malformed
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica import exchange_messages as messages
-from microcosm.replica.exchange_messages import Compare, ExchangeMessage, Gone, Range, Same, Supply, Want
+from microcosm.replica import exchange as messages
+from microcosm.replica.exchange import Compare, ExchangeMessage, Gone, Range, Same, Supply, Want
 from microcosm.replica.ledger import evolution, records
 from microcosm.replica.ledger.dots import FIRST, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.replica.admission import EarlyParts
-from microcosm.replica.exchange_messages import Supply, Want, decode, encode
+from microcosm.replica.exchange import Supply, Want, decode, encode
 from microcosm.replica.ledger.chain import Segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.replica import Replica, level

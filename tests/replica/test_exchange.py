@@ -14,8 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from microcosm.compare.bisimilarity import bisimilar
 from microcosm.errors import Contradiction, Undefined, WrongReplica
 from microcosm.replica.admission import EarlyParts
-from microcosm.replica.exchange import AntiEntropy
-from microcosm.replica.exchange_messages import ExchangeMessage, Heads, Supply
+from microcosm.replica.exchange import AntiEntropy, ExchangeMessage, Heads, Supply
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append, Evolution
 from microcosm.replica.ledger.ledger import Ledger

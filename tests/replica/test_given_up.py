@@ -6,7 +6,7 @@ import msgpack
 import pytest
 
 from microcosm.givens.relation import Relation
-from microcosm.replica.exchange_messages import decode, encode
+from microcosm.replica.exchange import decode, encode
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network.durable import Durable

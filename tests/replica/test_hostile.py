@@ -11,7 +11,7 @@ import pytest
 
 from microcosm.errors import Malformed, Undefined
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica.exchange_messages import Compare, Gone, Range, Removed, Supply, Want, decode, encode
+from microcosm.replica.exchange import Compare, Gone, Range, Removed, Supply, Want, decode, encode
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import FARTHEST, FIRST, LAST_NUMBER, Dot, DotRun
 from microcosm.replica.ledger.evolution import Add, Append, Evolution, Forget, Remove

@@ -20,7 +20,7 @@ from msgpack import packb
 
 from microcosm.errors import Malformed
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.replica import exchange_messages as said
+from microcosm.replica import exchange as said
 from microcosm.replica.core import open_store
 from microcosm.replica.ledger import chain
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from microcosm.errors import Malformed
-from microcosm.replica.exchange_messages import decode, encode
+from microcosm.replica.exchange import decode, encode
 from microcosm.replica.network.wire import read_content, read_greeting
 from tests.replica.hostile import inside, lies, run
 from tests.replica.test_authors import again, exchanged, signing

@@ -19,7 +19,7 @@ import pytest
 
 from microcosm.errors import Contradiction, Malformed, Undefined
 from microcosm.replica import exchange
-from microcosm.replica import exchange_messages as said
+from microcosm.replica import exchange as said
 from microcosm.replica.exchange import AntiEntropy
 from microcosm.replica.ledger import evolution
 from microcosm.replica.ledger.dots import FARTHEST, Dot, DotRun

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from microcosm.replica.exchange_messages import Removed, decode
+from microcosm.replica.exchange import Removed, decode
 from microcosm.replica.ledger.dots import LAST_NUMBER, DotRun
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory

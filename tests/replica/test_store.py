@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal import Reader
 from microcosm.replica.replica import Replica
 from microcosm.replica.store import LogRecord, Memory, Store
 

@@ -18,7 +18,7 @@ import pytest
 from microcosm.spark.extract import job
 from microcosm.spark.extract.job import ExtractOptions
 from microcosm.spark.io import inputs
-from microcosm.spark.io import sink as written
+from microcosm.spark.io import staging as written
 from microcosm.spark.io.inputs import Piece
 from microcosm.traces.formats.jsonl import line_of
 from tests.spark.conftest import LIGHT, table
@@ -108,13 +108,13 @@ def test_a_driver_that_is_killed_and_started_again(
     assert [each.name[:8] for each in out.iterdir()] == [".staged-"]
     with monkeypatch.context() as patch:
         again: list[str] = []
-        write = written.write
+        write = written.write_tables
 
         def noted(*given: Any) -> None:
             again.append(given[-1].name)
             write(*given)
 
-        patch.setattr(written, "write", noted)
+        patch.setattr(written, "write_tables", noted)
         both(spark, log, out, asked)
     assert again == ["bases-0", "looked-0", "named"]  # nothing is done that had been done
     assert job.extract(spark, [str(log)], str(out), asked).stages == {}

@@ -214,7 +214,7 @@ def test_what_a_stream_reads_by_pieces_is_what_is_read_at_once(tmp_path: Path) -
     start = stream.initialOffset()
     [part] = stream.partitions(start, stream.latestOffset(start))
     reading = source.Reading()
-    assert list(rows(part.piece, reading)) == list(rows(source.input_files.Piece(str(log)), reading))
+    assert list(rows(part.value[0], reading)) == list(rows(source.input_files.Piece(str(log)), reading))
 
 
 @pytest.mark.spark
@@ -267,7 +267,7 @@ def test_row_groups_without_the_trace_that_is_asked_for_are_not_read(
         )
         parts = reader.partitions()
         lines = [row["line"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
-        found[name] = ([part.piece.start for part in parts], lines)
+        found[name] = ([part.value[0].start for part in parts], lines)
     assert found == {  # the last group has a row without a trace, which a folder might name
         "a": ([0, 2], [1, 2, 3]),
         "b": ([1, 2], [4]),

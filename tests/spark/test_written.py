@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from microcosm.spark.io import sink as written
+from microcosm.spark.io import staging as written
 
 NUMBERS = pa.schema([("number", pa.int64()), ("word", pa.string())])
 
@@ -34,8 +34,8 @@ class Partitions:
         for part in self._parts:
             batches = [pa.RecordBatch.from_pydict({"number": part})]
             list(self._run(iter(batches)))
-            told += [row for batch in self._run(iter(batches)) for row in batch.to_pylist()]
-        return [SimpleNamespace(asDict=row.copy) for row in told]
+            told += [tuple(row.values()) for each in self._run(iter(batches)) for row in each.to_pylist()]
+        return told
 
 
 def even_and_odd(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -63,13 +63,16 @@ def test_each_row_is_there_once_however_often_a_task_is_tried(
     folder.mkdir()
     (folder / "left by an earlier run").touch()
     tables = {"even": NUMBERS, "odd": NUMBERS, "none": NUMBERS}
-    written.write(Partitions([1, 2, 3, 4], [5, 6, 7]), even_and_odd, tables, folder)
+    written.write_tables(Partitions([1, 2, 3, 4], [5, 6, 7]), even_and_odd, tables, folder)
     assert [rows(folder / name) for name in tables] == [[2, 4, 6], [1, 3, 5, 7], []]
     assert [rows(folder / "odd" / part) for part in "012"] == [[3], [1, 7], [5]]
     assert len(list((folder / "even").iterdir())) == 3  # a file ends when it is large
     assert sorted(path.name for path in folder.iterdir()) == sorted([written.WHOLE, *tables])
-    assert written.filled(folder, "even") == {"number"}
-    assert written.filled(folder, "none") == set()
+    assert json.loads((folder / written.WHOLE).read_text()) == {
+        "even": ["number"],
+        "odd": ["number"],
+        "none": [],
+    }
     for path in folder.rglob("*.parquet"):
         assert written.SCHEMA in str(pq.read_schema(path).metadata)
 
@@ -80,7 +83,9 @@ def test_where_a_task_fails_nothing_is_there(tmp_path: Path) -> None:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        written.write(Partitions([1, 2]), fails, {"even": NUMBERS, "odd": NUMBERS}, tmp_path / "numbers")
+        written.write_tables(
+            Partitions([1, 2]), fails, {"even": NUMBERS, "odd": NUMBERS}, tmp_path / "numbers"
+        )
     assert list(tmp_path.iterdir()) == []
 
 

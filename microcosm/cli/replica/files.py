@@ -93,8 +93,8 @@ def backup(
     Example:
       microcosm replica backup album.journal album.backup
     """
+    from microcosm.replica.journal import Reader
     from microcosm.replica.journal.examine import backup as copy
-    from microcosm.replica.journal.reader import Reader
 
     with Reader(path, application=None) as reader:
         last = copy(reader, out)
@@ -120,9 +120,9 @@ def restore(
     Example:
       microcosm replica restore phone.backup phone.journal
     """
+    from microcosm.replica.journal import Reader
     from microcosm.replica.journal.examine import backup as copy
     from microcosm.replica.journal.files import Files
-    from microcosm.replica.journal.reader import Reader
     from microcosm.replica.store import APPLICATION
 
     with Reader(backup, application=APPLICATION) as reader:

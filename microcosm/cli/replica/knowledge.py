@@ -19,7 +19,7 @@ from microcosm.errors import Contradiction, MicrocosmError, ReplicaError, Undefi
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.replica.core import open_store
-from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal import Reader
 from microcosm.replica.ledger.chain import can_sign
 from microcosm.replica.replica import Replica, level
 

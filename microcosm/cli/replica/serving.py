@@ -34,8 +34,7 @@ from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import host_and_port
 from microcosm.givens.relation import Relation
 from microcosm.replica.admission import Quota
-from microcosm.replica.journal import Journal
-from microcosm.replica.journal.reader import Reader
+from microcosm.replica.journal import Journal, Reader
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.network.keys import read_keys
 from microcosm.replica.node import ReplicaNode

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from microcosm.replica.journal.log import LARGEST, Journal, Mode
+from microcosm.replica.journal.log import LARGEST, Journal, Mode, Reader
 
-__all__ = ["LARGEST", "Journal", "Mode"]
+__all__ = ["LARGEST", "Journal", "Mode", "Reader"]

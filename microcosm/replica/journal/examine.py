@@ -18,14 +18,17 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
 from microcosm.replica.journal import files as journal_files
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.files import DISK, Disk, Files, Head, HeadFile, Lock
-from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.schema import NO_SEAL, About, Broken, JournalState, Place
+
+if TYPE_CHECKING:
+    from microcosm.replica.journal.log import Reader
 
 HEADER, FRAME = 32, 24
 MAGIC = 0x377F0682

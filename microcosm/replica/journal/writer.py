@@ -1,11 +1,15 @@
-"""The one connection that writes a journal. Whoever uses it sees to it that one thread does at a time."""
+"""The one connection that writes a journal, and those who wait for it: one thread uses it at a time."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from time import perf_counter
 
 from microcosm.errors import DamagedJournal, JournalError, LostJournal
 from microcosm.replica.journal import files as journal_files
@@ -249,3 +253,111 @@ class Writer:
 
 def _name(error: BaseException) -> str:
     return getattr(error, "sqlite_errorname", "")
+
+
+@dataclass(slots=True, eq=False)
+class Commit:
+    """Records that somebody wants to have committed, and what became of that."""
+
+    records: Records
+    done: bool = False
+    leads: bool = False
+    """Whether it is its turn to write, for all who wait."""
+    gone: bool = False
+    """Whether who wanted it does not wait for it any more."""
+    number: int = 0
+    error: BaseException | None = None
+    following: Commit | None = None
+    """Whom to wake, once it is done."""
+    wake: threading.Lock = field(default_factory=threading.Lock)
+    """Held until it is done, or leads."""
+
+    def __post_init__(self) -> None:
+        self.wake.acquire()
+
+
+class GroupCommit:
+    """Those who wait for a commit. `append` writes records in one transaction, and returns the number of the
+    last record before them; it is called by who has the `turn`.
+
+    Who is woken, with its records written, wakes the next one: were all of them woken at once, they would
+    stand in line for the interpreter.
+    """
+
+    def __init__(self, turn: threading.RLock, append: Callable[[Records], int]) -> None:
+        self._turn, self._append = turn, append
+        self.queue = threading.Condition()
+        """Who has it uses the four below; notified when as many wait as last time."""
+        self.waiting: list[Commit] = []
+        self._leading = False
+        self._crowd = 1
+        self._patience = 0.0
+
+    def commit(self, records: Records) -> int:
+        """Wait until records are written, or write them; the number of the last.
+
+        Raises what `append` does.
+        """
+        mine = Commit(records)
+        with self.queue:
+            self.waiting.append(mine)
+            if len(self.waiting) >= self._crowd:
+                self.queue.notify_all()
+            mine.leads, self._leading = not self._leading, True
+        try:
+            if not mine.leads:
+                mine.wake.acquire()
+            if not mine.done:
+                self._write()
+        finally:
+            if not mine.done:  # interrupted
+                self._withdraw(mine)
+            if mine.following is not None:
+                mine.following.wake.release()
+        if mine.error is not None:
+            raise mine.error
+        return mine.number
+
+    def _write(self) -> None:
+        """Write all that anybody waits for as one transaction; each learns its number, or all the error.
+
+        Those who waited last time will be back in a moment, and are worth waiting for: not longer than a
+        quarter of what a transaction takes. Then the next of those who wait is woken to do the same.
+        """
+        with self._turn:
+            with self.queue:
+                self.queue.wait_for(lambda: len(self.waiting) >= self._crowd, self._patience)
+                batch, self.waiting = self.waiting, []
+            began, number, error = perf_counter(), 0, None
+            try:
+                number = self._append([record for each in batch for record in each.records])
+            except BaseException as stopped:
+                error = stopped
+        with self.queue:
+            others = [each for each in batch if not (each.leads or each.gone)]
+            for each, following in pairwise(others):
+                each.following = following
+            for each in batch:
+                number += len(each.records)
+                each.number, each.error, each.done = number, error, True
+            self._crowd = len(batch) + len(self.waiting)
+            self._patience = min(0.25 * (perf_counter() - began), 0.01)
+            self._pass_on()
+        for each in others[:1]:
+            each.wake.release()
+
+    def _pass_on(self) -> None:
+        """Let the next of those who wait lead. The caller has the queue."""
+        self._leading = bool(self.waiting)
+        for following in self.waiting[:1]:
+            following.leads = True
+            following.wake.release()
+
+    def _withdraw(self, mine: Commit) -> None:
+        """Wait no more."""
+        with self.queue:
+            mine.gone = True
+            if mine in self.waiting:
+                self.waiting.remove(mine)
+                if mine.leads:
+                    self._pass_on()

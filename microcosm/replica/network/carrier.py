@@ -11,15 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from random import Random
-from typing import Protocol
 
 from microcosm.errors import Busy, JournalError, ReplicaError
-from microcosm.replica.exchange_messages import VERSIONS
+from microcosm.replica.exchange import VERSIONS
 from microcosm.replica.ledger.dots import Dot
 from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.network import wire
 from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.endpoint import Address, Endpoint, Limits
+from microcosm.replica.network.endpoint import Address, Limits
 from microcosm.replica.network.gossip import Gossip, Suspects
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.members import Stating, network_of
@@ -34,43 +33,12 @@ LOG = 2000
 """After so many records of the network a snapshot is due."""
 
 
-class Carriage(Protocol):
-    """What brings the packets of an endpoint to others: a `Transport`, or a network that is simulated.
-
-    It calls `before_flush` of the carrier before it cuts off what is to be committed.
-    """
-
-    endpoint: Endpoint
-    fault: BaseException | None
-
-    @property
-    def busy(self) -> bool:
-        """Whether something is being written."""
-        ...
-
-    def flush(self) -> None:
-        """Commit and send before this returns. Raises what keeps it from that."""
-        ...
-
-    def flush_soon(self) -> None:
-        """Commit and send before long; returns at once."""
-        ...
-
-    def wait(self) -> None:
-        """Return when nothing is being written."""
-        ...
-
-    def close(self) -> None:
-        """Bring nothing any more."""
-        ...
-
-
 class Carrier:
     """The `Outbox` of a replica whose store is a `ReplicaStore`; `open` puts it on the network."""
 
     def __init__(self, replica: Replica, store: ReplicaStore, random: Random | None = None) -> None:
         self.replica = replica
-        self.transport: Carriage
+        self.transport: Transport
         self._stating: Stating
         self.counts: Counter[str] = Counter()
         """What went on beside the messages: how often members were told or asked what is known, and letters
@@ -98,10 +66,7 @@ class Carrier:
         """Go on where the network of the replica stopped, over UDP."""
         durable = await run_in_thread(self.begin, lambda _: None) if self._store.slow else self.begin()
         transport = await Transport.open(
-            *(durable, ring, address),
-            limits=limits,
-            before_flush=self.before_flush,
-            after_flush=after_flush,
+            *(durable, ring, address), limits=limits, before_flush=self.before_flush, after_flush=after_flush
         )
         self.ride(transport)
         return transport
@@ -117,12 +82,15 @@ class Carrier:
             )
         return durable
 
-    def ride(self, carriage: Carriage) -> None:
-        """From now on whatever the replica commits and sends goes with a carriage of what `begin` gave."""
-        self.transport = carriage
-        self._stating = Stating(self.replica, carriage.endpoint.durable)
+    def ride(self, transport: Transport) -> None:
+        """From now on whatever the replica commits and sends goes with a transport of what `begin` gave.
+
+        That calls `before_flush` before it cuts off what is to be committed.
+        """
+        self.transport = transport
+        self._stating = Stating(self.replica, transport.endpoint.durable)
         self._stating.follow()
-        carriage.endpoint.snapshot = self._snapshot
+        transport.endpoint.snapshot = self._snapshot
         store = self._store
         store.joining, store.compacting, store.reading = self._join, self._compaction, self._catch_up
         self.replica.outbox = self

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from msgpack import packb
 
-from microcosm.replica import exchange_messages
+from microcosm.replica import exchange
 from microcosm.replica.ledger.dots import LAST_INCARNATION
 from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.keys import (
@@ -45,7 +45,7 @@ class Handshake:
         self._sealer = sealer
         self._versions = versions
         self._tick = tick
-        self._exchanges = exchange_messages.VERSIONS
+        self._exchanges = exchange.VERSIONS
         self._generations: dict[int, int] = {}
         """Of the key that each member was sent something with last."""
 

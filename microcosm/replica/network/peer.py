@@ -25,14 +25,7 @@ from typing import Any, TypeVar
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
 from microcosm.replica.network.keys import OVERHEAD, ReplayWindow
 from microcosm.replica.network.process import Fence, Member
-from microcosm.replica.network.wire import (
-    COPY_BYTES,
-    FENCE_BYTES,
-    FRAME_BYTES,
-    ID_BYTES,
-    Content,
-    Copied,
-)
+from microcosm.replica.network.wire import COPY_BYTES, FENCE_BYTES, FRAME_BYTES, ID_BYTES, Content, Copied
 
 NEVER = float("inf")
 

@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -23,7 +24,7 @@ from microcosm.replica.network.durable import Durable
 from microcosm.replica.network.endpoint import Address, Endpoint, Limits
 from microcosm.replica.network.keys import Keyring
 from microcosm.replica.network.process import MessageId
-from microcosm.replica.network.write_ahead import BatchWriter, Then, WriteBatch
+from microcosm.replica.network.write_ahead import Then, WriteBatch
 
 BATCH = 16
 """At most so many packets are taken before the next commit."""
@@ -131,7 +132,8 @@ class Transport:
         self._before_flush = before_flush
         self._loop = asyncio.get_running_loop()
         self._names = HostNames(sock.family, self._loop, self._soon)
-        self._writing = BatchWriter(endpoint.durable.store, self._readable)
+        self._thread = ThreadPoolExecutor(1, "journal")  # which begins with what it is first given
+        self._writing: tuple[WriteBatch, Future[None]] | None = None
         self._apart = bool(getattr(endpoint.durable.store, "slow", False))
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = False
@@ -152,7 +154,8 @@ class Transport:
     ) -> Transport:
         """Bind a UDP socket and begin. Raises `ReplicaError` where the address cannot be had.
 
-        `after_flush` is called after every commit: what waits for something to be durable can go on.
+        `after_flush` is called after every commit: what waits for something to be durable can go on; and when
+        a fault has stopped it.
         `before_flush` is called before each; what it adds is committed along.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
@@ -202,7 +205,7 @@ class Transport:
     @property
     def busy(self) -> bool:
         """Whether a commit is being written, and what has come since is not part of it."""
-        return self._writing.busy
+        return self._writing is not None
 
     def metrics(self) -> dict[str, Any]:
         """A plain snapshot of what goes on: `Endpoint.status`."""
@@ -227,14 +230,9 @@ class Transport:
         else:
             self.endpoint.durable.when_durable(then)
 
-    def fail(self, error: BaseException) -> None:
-        """Stop, for what is done beside this has failed."""
-        if self.fault is None and not self._closed:
-            self._stop(error)
-
     def wait(self) -> None:
         """Return when nothing is being written; what has come since may not be durable."""
-        if self._writing.busy and not self._closed:
+        if self.busy and not self._closed:
             try:
                 for batch in self._finish(wait=True):
                     self._loop.call_soon(batch.settle, None)
@@ -250,7 +248,7 @@ class Transport:
         if self._timer is not None:
             self._timer.cancel()
         self._socket.close()
-        self._writing.close()
+        self._thread.shutdown()
         with suppress(Exception):  # where it failed, that is the fault, or nobody knows of it
             for batch in self._finish(wait=True):
                 batch.settle(None)
@@ -309,7 +307,7 @@ class Transport:
             endpoint.poll(now)
             if self._before_flush is not None:
                 self._before_flush()
-            if not self._writing.busy:
+            if not self.busy:
                 settled += self._commit(now, wait)
             for address, packet in endpoint.leaving(now, time.time()):
                 where = self._names.found(address, now)
@@ -337,7 +335,9 @@ class Transport:
         endpoint = self.endpoint
         batch = endpoint.cut()
         if self._apart and batch.writes() and not wait:
-            self._writing.begin(batch)
+            result = self._thread.submit(batch.write, endpoint.durable.store)
+            self._writing = batch, result
+            result.add_done_callback(self._written)
             return []
         batch.write(endpoint.durable.store)
         endpoint.settle(batch, now)
@@ -345,18 +345,24 @@ class Transport:
 
     def _finish(self, wait: bool) -> list[WriteBatch]:
         """What has been written meanwhile, if it is; with `wait` it is on return."""
-        batch = self._writing.finish(wait)
-        if batch is None:
+        if self._writing is None or not (wait or self._writing[1].done()):
             return []
+        (batch, result), self._writing = self._writing, None
+        result.result()
         self.endpoint.settle(batch, time.monotonic())
         return [batch]
+
+    def _written(self, _: object) -> None:
+        """In the thread: what was begun is written, or could not be."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._readable)
 
     def _arm(self) -> None:
         """Come back when there is something to do."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._writing.busy and self.endpoint.durable.changing:
+        if self.busy and self.endpoint.durable.changing:
             return  # nothing can leave before that is written
         due = self.endpoint.next_time()
         if due != float("inf"):
@@ -366,5 +372,7 @@ class Transport:
         """Nothing of the last transaction has happened; go on by opening it again."""
         self.fault = error
         self.close()
+        if self._after_flush is not None:
+            self._after_flush()
         if not isinstance(error, Exception):
             raise error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.compare.bisimilarity import bisimilar
@@ -24,7 +25,7 @@ from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
 from microcosm.spark.bisim.plain_rows import digests, json_form, of_batch, of_lines, plain_digest
-from microcosm.spark.io.events import ODD_ROWS, arrow_schema
+from microcosm.spark.io.events import ODD_ROWS, arrow_schema, batched
 from microcosm.spark.io.inputs import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.json_form import givens_from_json, givens_to_json
@@ -51,20 +52,11 @@ class Row:
     fault: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Digested:
-    """Plain microcosms of a table: where each stands, its id and its digest."""
-
-    at: list[int]
-    ids: list[str]
-    digests: list[str]
-
-
-def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | Digested]:
+def rows(piece: Piece, wanted: Set[str] | None = None) -> Iterator[Row | pa.RecordBatch]:
     """The rows of a piece; one that cannot be read is a row with a `fault`.
 
-    Only the digests are told of plain microcosms in a table, but for those whose ids
-    are `wanted` (None: of none).
+    Plain microcosms in a table are told as batches of `DIGESTED` alone, but for those whose ids are `wanted`
+    (None: of none); `at` is then the row's number.
     """
     ending = Path(piece.path).suffix
     try:
@@ -138,7 +130,7 @@ def _rules(directory: str | None) -> RuleBook:
     return read_rules(directory)
 
 
-def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
+def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | pa.RecordBatch]:
     for lines in _together(_numbered(piece)):
         left = dict(lines)
         if wanted is not None:
@@ -156,19 +148,21 @@ def _lines(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
 
 def _known(
     batch: pa.RecordBatch | None, numbers: Sequence[int], wanted: Set[str], left: dict[int, Any]
-) -> Iterator[Digested]:
+) -> Iterator[pa.RecordBatch]:
     """The rows whose digests are known and enough; the others stay in `left`, which has all by number."""
     read = None if batch is None else of_batch(batch)
     if read is not None:
         given, ids = read
-        known = Digested([], [], [])
-        for number, name, digest in zip(numbers, ids, digests(given), strict=True):
-            if digest is not None and name not in wanted:
-                known.at.append(number)
-                known.ids.append(name)
-                known.digests.append(digest)
-                del left[number]
-        yield known
+        known = [
+            (name, digest, True, number)
+            for number, name, digest in zip(numbers, ids, digests(given), strict=True)
+            if digest is not None and name not in wanted
+        ]
+        for *_, number in known:
+            del left[number]
+        if known:
+            schema = arrow_schema(DIGESTED)
+            yield pa.RecordBatch.from_arrays([*map(pa.array, zip(*known, strict=True))], schema=schema)
 
 
 def _together(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
@@ -197,7 +191,7 @@ def _numbered(piece: Piece) -> Iterator[tuple[int, bytes]]:
                 line = lines.readline(LINE_LIMIT + 1) or b"\n"
 
 
-def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | Digested]:
+def _parquet_rows(piece: Piece, wanted: Set[str] | None) -> Iterator[Row | pa.RecordBatch]:
     number = piece.line
     try:
         with pq.ParquetFile(piece.path) as table:
@@ -253,6 +247,7 @@ JUDGED = f"{DIGESTED}, document string"
 TABLES = {"judged": JUDGED, "odd": ODD_ROWS}
 
 _BATCH = 1024
+"""So many rows, of which each may have a document, are put together."""
 _ROWS = 1 << 32
 """More rows than a piece has."""
 
@@ -265,37 +260,28 @@ def judgements(
     `at` puts the rows of all pieces in order; `rules` is the folder of other
     rules than the shipped ones. `documents` are the ids of which a document is asked for (None: of all).
     """
-    waiting: list[tuple[object, ...]] = []
+    return batched(_judged(piece, documents, rules), TABLES, _BATCH)
+
+
+def _judged(
+    piece: Piece, documents: Set[str] | None, rules: str | None
+) -> Iterator[tuple[str, dict[str, Any] | pa.RecordBatch]]:
     before = piece.number * _ROWS
     tabular = Path(piece.path).suffix in (*LINES, PARQUET)
     for found in rows(piece, documents if plain_enough(rules) else None):
-        if isinstance(found, Digested):
-            places, count = [before + at for at in found.at], len(found.at)
-            yield _batch("judged", [found.ids, found.digests, [True] * count, places, [None] * count])
+        if isinstance(found, pa.RecordBatch):
+            *given, at = found.columns
+            columns = [*given, pc.add(at, before), pa.nulls(len(at), pa.string())]
+            yield "judged", pa.RecordBatch.from_arrays(columns, schema=arrow_schema(JUDGED))
         elif found.fault is not None:
             kind = "unreadable" if tabular and not found.at else "bad-line"
-            yield _batch("odd", [[found.file], [found.at or None], [kind], [found.fault], [1], [1]])
+            place = {"file": found.file, "line": found.at or None, "reported": kind}
+            yield "odd", {**place, "fault": found.fault, "count": 1, "lost": 1}
         else:
-            waiting.append(_judged(before, found, documents, rules))
-            if len(waiting) == _BATCH:
-                yield _batch("judged", zip(*waiting, strict=True))
-                waiting = []
-    if waiting:
-        yield _batch("judged", zip(*waiting, strict=True))
-
-
-def _batch(table: str, columns: Iterable[Sequence[object]]) -> tuple[str, pa.RecordBatch]:
-    schema = arrow_schema(TABLES[table])
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
-    return table, pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _judged(before: int, row: Row, documents: Set[str] | None, rules: str | None) -> tuple[object, ...]:
-    """The columns of `JUDGED`."""
-    digest, kept = row.digest, None
-    consistent = True
-    if row.givens is not None:
-        digest, consistent = judged(row.givens, rules)
-        wanted = documents is None or row.id in documents
-        kept = document(row.givens) if wanted and digest is not None else None
-    return row.id, digest, consistent, before + row.at, kept
+            digest, consistent, kept = found.digest, True, None
+            if found.givens is not None:
+                digest, consistent = judged(found.givens, rules)
+                wanted = documents is None or found.id in documents
+                kept = document(found.givens) if wanted and digest is not None else None
+            told = {"id": found.id, "digest": digest, "consistent": consistent}
+            yield "judged", {**told, "at": before + found.at, "document": kept}

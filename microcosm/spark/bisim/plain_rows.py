@@ -259,19 +259,15 @@ def json_form(row: Mapping[str, object]) -> dict[str, object]:
     for field, value in row.items():
         if value is None:
             continue
-        if field in _TABLES or field in _LISTS:
-            decoded = json.loads(value, parse_float=number_or_infinity) if isinstance(value, str) else value
-            found[field] = _table(field, decoded) if field in _TABLES else _list(decoded)
+        if field in (*_TABLES, *_LISTS) and isinstance(value, str):
+            value = json.loads(value, parse_float=number_or_infinity)  # noqa: PLW2901
+        if field in _TABLES and (entries := _entries(value)) is not None:
+            found[field] = {name: _member(field, each) for name, each in entries.items() if each is not None}
+        elif field in _LISTS and isinstance(value, list):
+            found[field] = [_listed(each) for each in value]
         else:
             found[field] = value
     return found
-
-
-def _table(field: str, value: object) -> object:
-    entries = _entries(value)
-    if entries is None:
-        return value
-    return {name: _member(field, member) for name, member in entries.items() if member is not None}
 
 
 def _member(field: str, value: object) -> object:
@@ -292,10 +288,6 @@ def _entries(value: object) -> dict[str, object] | None:
     if isinstance(value, list) and all(isinstance(each, tuple) and len(each) == 2 for each in value):
         return dict(value)
     return None
-
-
-def _list(value: object) -> object:
-    return [_listed(each) for each in value] if isinstance(value, list) else value
 
 
 def _listed(value: object) -> object:

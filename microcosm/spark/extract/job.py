@@ -28,8 +28,7 @@ from microcosm.spark.io import reading, staging
 from microcosm.spark.io.events import BAD, NAMED, MaxBad, arrow_schema, id_of, irregularity_counts, named
 from microcosm.spark.io.inputs import Inputs, over
 from microcosm.spark.io.inputs import tasks as tasks_of
-from microcosm.spark.io.sink import WHOLE
-from microcosm.spark.io.staging import Outcome, Output, Staged
+from microcosm.spark.io.staging import WHOLE, Outcome, Output, Staged
 from microcosm.spark.session import worker_memory
 from microcosm.traces.extract import on_circles
 
@@ -98,10 +97,10 @@ def extract(
         return done if done is not None else _Job(output, options).run(found)
 
 
+@dataclass(frozen=True, slots=True)
 class _Job:
-    def __init__(self, output: Output, options: ExtractOptions) -> None:
-        self._output = output
-        self._options = options
+    _output: Output
+    _options: ExtractOptions
 
     def run(self, inputs: Inputs) -> Outcome:
         chosen = self._chosen()
@@ -119,8 +118,8 @@ class _Job:
         bad = next((fault for fault in faults if fault.endswith(tuple(f"[{kind}]" for kind in BAD))), "")
         if not len(sizes) and bad:
             raise TextError(bad, hint="Nothing of the input could be read.")
-        if self._options.max_bad is not None:
-            self._options.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
+        if options.max_bad is not None:
+            options.max_bad.refuse(reported, staging.rows(folder / "events"), bad)
 
         taken = self._taken(read, sizes) if several else None
         if taken is not None:
@@ -129,17 +128,12 @@ class _Job:
         marked = None if chosen is None else read["events"].withColumn("chosen", chosen)
 
         with ThreadPoolExecutor(TOGETHER) as pool:  # what one leaves of the cores, others take
-            begun = [
-                (
-                    trace,
-                    pool.submit(
-                        found_in_slices, output, str(number), (trace, events), several, options.slices
-                    ),
-                )
-                for number, (trace, events) in enumerate(sliced.items())
-            ]
+            begun = {
+                trace: pool.submit(found_in_slices, output, str(at), (trace, events), several, options.slices)
+                for at, (trace, events) in enumerate(sliced.items())
+            }
         giants: list[tuple[str | None, Found]] = []
-        for trace, future in begun:
+        for trace, future in begun.items():
             try:
                 giants.append((trace, future.result()))
             except NotInSlices as reason:

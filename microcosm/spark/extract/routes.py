@@ -23,15 +23,8 @@ import pyarrow.parquet as pq
 from microcosm.spark.io import inputs, reading, staging
 from microcosm.spark.io.events import id_of, in_full
 from microcosm.spark.io.inputs import Piece
-from microcosm.spark.io.packets import (
-    gathered,
-    joined,
-    packed,
-    spread,
-    together,
-    unpacked,
-)
-from microcosm.spark.io.sink import Kernel
+from microcosm.spark.io.packets import gathered, joined, packed, spread, together, unpacked
+from microcosm.spark.io.staging import Kernel
 from microcosm.spark.session import worker_memory
 
 if TYPE_CHECKING:

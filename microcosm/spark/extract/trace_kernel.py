@@ -58,14 +58,18 @@ def found(
     `several` puts the trace before names; `complete` says that nothing of the log is missing. `names` are
     those of traces that an execution which begins again must not be given.
     """
-    for table in whole_traces(batches, EVENTS):
-        others = [(int(begin), int(end)) for begin, end in pairwise(bounds(table))]
-        if token is None:
-            many, others = plain(table, several)
-            yield from ((name, batch) for name, batch in many.items() if batch.num_rows)
-        for begin, end in others:
-            some = table.slice(begin, end - begin)
-            yield from batched(_found(some, several, token, complete, names), TABLES)
+
+    def rows_() -> Iterator[tuple[str, rows.Row | pa.RecordBatch]]:
+        for table in whole_traces(batches, EVENTS):
+            if token is None:
+                many, others = plain(table, several)
+                yield from many.items()
+            else:
+                others = [*pairwise(bounds(table).tolist())]
+            for begin, end in others:
+                yield from _found(table.slice(begin, end - begin), several, token, complete, names)
+
+    return batched(rows_(), TABLES)
 
 
 def _found(
@@ -189,23 +193,20 @@ def _odd(events: PlainEvents, met: Messages) -> pa.RecordBatch:
         ("isolated-event", lonely),
     ):
         at = some[events.fits(some)]
-        name = events.id.take(pa.array(at))
         if kind == "isolated-event":
-            isolated = pc.binary_join_element_wise(name, "nothing relates it to another event", ": ")
+            name, detail = events.id.take(pa.array(at)), "nothing relates it to another event"
         else:
-            message = events.column("message", at)
             what = "reception" if kind == "unreceived-send" else "sending"
-            end = pc.binary_join_element_wise(f"the {what} of", message, " ")
+            end = pc.binary_join_element_wise(f"the {what} of", events.column("message", at), " ")
             if kind == "unreceived-send" and events.has("to"):
                 to = pc.binary_join(events.column("to", at), ", ")
                 end = pc.coalesce(pc.binary_join_element_wise(end, to, " by "), end)
             detail = pc.binary_join_element_wise(end, "is not in the log", " ")
-            short = events.named(events.process, at)
-            isolated = pc.binary_join_element_wise(short, detail, ": ")
-        count = len(at)
+            name = events.named(events.process, at)
+        fault = pc.binary_join_element_wise(name, detail, ": ")
+        of_each, once, never = (pa.repeat(pa.scalar(value), len(at)) for value in (kind, 1, 0))
         columns = [events.column(each, at) for each in ("trace", "file", "line")]
-        columns += [pa.repeat(pa.scalar(kind), count), isolated]
-        columns += [pa.repeat(pa.scalar(1), count), pa.repeat(pa.scalar(0), count)]
+        columns += [of_each, fault, once, never]
         batches.append(pa.RecordBatch.from_arrays(columns, schema=rows.arrow_schema(rows.ODD)))
     return pa.concat_batches(batches)
 
@@ -382,11 +383,7 @@ def messages(events: PlainEvents) -> Messages:
     reception = ends[kind >= _HALF]
     matched = ~alone[group[kind >= _HALF]]
     found = Messages(
-        sending[matched],
-        reception[matched],
-        meets,
-        ends[starts[(counts == 1) & ~alone]],
-        reception[~matched],
+        sending[matched], reception[matched], meets, ends[starts[(counts == 1) & ~alone]], reception[~matched]
     )
     _check_receivers(events, found)
     lonely = np.concatenate((found.unreceived, found.unmatched))

@@ -387,22 +387,24 @@ def _odd_of(
     ):
         looked = pc.or_(looked, case)
     for row in batch.filter(looked).to_pylist():
-        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": 0}
-        first, seq = (row["before"] or 0) + 1, row["seq"]
-        if row["twice"]:
-            detail = f"there is an event {row['id']} already"
-            yield {**place, "reported": "duplicate-event", "fault": detail, "lost": 1}
-            continue
-        if seq > first:
-            detail = f"{row['process']}: events {missing(first - 1, seq)} are missing"
-            yield {**place, "reported": "seq-gap", "fault": detail}
-        meeting = row["kind"] in MESSAGE_KINDS
-        if meeting and row["message"] is None:
-            detail = f"{row['id']}: a {row['kind']} that does not name its message"
-            yield {**place, "reported": "no-message", "fault": detail}
-        if row["process"] in alone and not (meeting and row["message"] is not None):
-            detail = f"{row['id']}: nothing relates it to another event"
-            yield {**place, "reported": "isolated-event", "fault": detail}
-        if row["id"] in wide:
-            detail = f"{row['process']} knew of more than {WIDEST:,} processes"
-            yield {**place, "reported": "wide-frontier", "fault": detail}
+        place = {"file": row["file"], "line": row["line"], "count": 1, "lost": int(row["twice"])}
+        for kind, detail in _faults(row, alone, wide):
+            yield {**place, "reported": kind, "fault": detail}
+
+
+def _faults(row: Row, alone: Collection[str], wide: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What is odd about an event by itself: kinds and details."""
+    process, name, kind = row["process"], row["id"], row["kind"]
+    if row["twice"]:
+        yield "duplicate-event", f"there is an event {name} already"
+        return
+    before, seq = row["before"] or 0, row["seq"]
+    if seq > before + 1:
+        yield "seq-gap", f"{process}: events {missing(before, seq)} are missing"
+    tells = kind in MESSAGE_KINDS and row["message"] is not None
+    if kind in MESSAGE_KINDS and not tells:
+        yield "no-message", f"{name}: a {kind} that does not name its message"
+    if process in alone and not tells:
+        yield "isolated-event", f"{name}: nothing relates it to another event"
+    if name in wide:
+        yield "wide-frontier", f"{process} knew of more than {WIDEST:,} processes"

@@ -46,14 +46,7 @@ from microcosm.spark.giant.slices import (
     slice_of,
 )
 from microcosm.spark.io import inputs, staging
-from microcosm.spark.io.events import (
-    FRONTIERS,
-    ODD_ROWS,
-    arrow_names,
-    arrow_schema,
-    batches_of,
-    odd_rows,
-)
+from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_names, arrow_schema, batches_of, odd_rows
 from microcosm.spark.io.packets import gathered, packed, together, unpacked
 
 if TYPE_CHECKING:
@@ -238,7 +231,7 @@ class Cutting:
                 cut = np.searchsorted(firsts, at, "right") - 1  # of those that it is behind, the last
                 np.minimum.at(found, (process[cut >= 0], cut[cut >= 0]), seq[cut >= 0])
             found = monotone(found)
-            yield _moved(moved(np.full(shape, NEVER, dtype=np.int64), found))
+            yield _moved(*moved(np.full(shape, NEVER, dtype=np.int64), found))
 
         answers = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
         cuts = np.full(shape, NEVER, dtype=np.int64)
@@ -269,8 +262,8 @@ class Cutting:
                 least = lowered(least, part)
                 received = slice_of(cuts, part.receiver, part.received)
                 sizes += np.bincount(received, minlength=len(sizes))
-            yield _moved(moved(cuts, least))
-            yield _moved([(_SIZE, at, size) for at, size in enumerate(sizes.tolist())])
+            yield _moved(*moved(cuts, least))
+            yield _moved(np.full(len(sizes), _SIZE), np.arange(len(sizes)), sizes)
 
         return self._ask(self._pairs, FOUR, kernel, _MOVED, cuts.size + cuts.shape[1])
 
@@ -291,10 +284,8 @@ def _numbered(names: pa.Array, numbers: Mapping[str, int]) -> Any:
     return known[words.indices.to_numpy()]
 
 
-def _moved(changes: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
-    columns = np.array(changes, dtype=np.int64).reshape(-1, 3).T
-    arrays = [pa.array(column) for column in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_MOVED))
+def _moved(*columns: Numbers) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([*map(pa.array, columns)], schema=arrow_schema(_MOVED))
 
 
 def pairs_of(batch: pa.RecordBatch) -> Pairs:

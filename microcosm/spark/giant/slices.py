@@ -98,9 +98,10 @@ def lowered(cuts: Numbers, pairs: Pairs) -> Numbers:
     return cuts
 
 
-def moved(before: Numbers, after: Numbers) -> list[tuple[int, int, int]]:
+def moved(before: Numbers, after: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Process, cut and position of every entry that differs."""
-    return [(int(p), int(k), int(after[p, k])) for p, k in zip(*np.nonzero(before != after), strict=True)]
+    process, cut = np.nonzero(before != after)
+    return process, cut, after[process, cut]
 
 
 def by_depth(pairs: Pairs, processes: int, slices: int) -> Numbers:

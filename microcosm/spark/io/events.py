@@ -81,9 +81,11 @@ _BATCH = 8192
 
 
 def batched(
-    rows: Iterable[tuple[str, Row]], tables: Mapping[str, str]
+    rows: Iterable[tuple[str, Row | pa.RecordBatch]], tables: Mapping[str, str], most: int = _BATCH
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Rows of several `tables`, whose columns are texts such as `EVENT`, as batches of some rows of one.
+    """Rows of several `tables`, whose columns are texts such as `EVENT`, as batches of `most` rows of one.
+
+    What is a batch already goes on as it is, unless it has no rows.
 
     >>> rows = [("p", {"at": 1}), ("q", {}), ("p", {"at": 2})]
     >>> [(name, batch.to_pylist()) for name, batch in batched(rows, {"p": "at long", "q": "id string"})]
@@ -92,8 +94,11 @@ def batched(
     schemas = {name: arrow_schema(columns) for name, columns in tables.items()}
     waiting: dict[str, list[Row]] = {name: [] for name in tables}
     for name, row in rows:
+        if isinstance(row, pa.RecordBatch):
+            yield from [(name, row)] if row.num_rows else ()
+            continue
         waiting[name].append(row)
-        if len(waiting[name]) == _BATCH:
+        if len(waiting[name]) == most:
             yield name, pa.RecordBatch.from_pylist(waiting[name], schema=schemas[name])
             waiting[name] = []
     for name, left in waiting.items():

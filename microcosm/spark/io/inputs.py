@@ -43,8 +43,7 @@ from microcosm.traces.text.packed import PACKED
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from microcosm.spark.io.sink import Kernel
-    from microcosm.spark.io.staging import Output
+    from microcosm.spark.io.staging import Kernel, Output
 
     Rows = Iterator[tuple[str, pa.RecordBatch]]
 
@@ -370,9 +369,7 @@ def by_row_groups(path: Path, largest: int | None = None) -> list[Piece]:
 
 
 def work(
-    spark: SparkSession,
-    tasks: Sequence[Sequence[Piece]],
-    read: Callable[[Iterator[Piece]], Iterator[Made]],
+    spark: SparkSession, tasks: Sequence[Sequence[Piece]], read: Callable[[Iterator[Piece]], Iterator[Made]]
 ) -> tuple[DataFrame | None, Callable[[Iterator[pa.RecordBatch]], Iterator[Made]]]:
     """A table with a partition for each task, and the kernel that makes of it what `read` makes of the pieces
     of a task. No table: the one task is so small that this process is done before it would begin."""
@@ -463,8 +460,5 @@ def refuse_within(paths: Iterable[str | Path], out: str, tables: Collection[str]
 
 def fingerprint(paths: Sequence[Path]) -> list[list[object]]:
     """What tells whether files are still the same: name, size and time of change of each."""
-    found: list[list[object]] = []
-    for path in paths:
-        status = path.stat()
-        found.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    return found
+    found = ((path, path.stat()) for path in paths)
+    return [[str(path.resolve()), status.st_size, status.st_mtime_ns] for path, status in found]

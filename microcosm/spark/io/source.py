@@ -37,12 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 if TYPE_CHECKING or find_spec("pyspark") is not None:
-    from pyspark.sql.datasource import (
-        DataSource,
-        DataSourceReader,
-        DataSourceStreamReader,
-        InputPartition,
-    )
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 else:  # the rest of the package goes without
     DataSource = DataSourceReader = InputPartition = SupportsTriggerAvailableNow = object
@@ -135,30 +130,20 @@ def _chosen_options(options: Mapping[str, str], schema: Any) -> SourceOptions:
     return SourceOptions(options["path"], Reading(form, pattern), tuple(schema.names), options.get("trace"))
 
 
-class _Part(InputPartition):
-    """A piece of a file, and when the batch was planned (milliseconds; None: no stream)."""
-
-    def __init__(self, piece: input_files.Piece, arrived: int | None = None) -> None:
-        super().__init__(piece.path)
-        self.piece = piece
-        self.arrived = arrived
-
-
 class TraceReader(DataSourceReader):
     """Reads the files that are there when the job is planned."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
-    def partitions(self) -> list[_Part]:
-        planned = reading.planned([self._options.path], self._options.files(), self._options.how)
-        return [
-            _Part(piece) for piece in chain.from_iterable(planned) if _may_have(piece, self._options.trace)
-        ]
+    def partitions(self) -> list[InputPartition]:
+        planned = chain.from_iterable(
+            reading.planned([self._options.path], self._options.files(), self._options.how)
+        )
+        return [InputPartition((piece, None)) for piece in planned if _may_have(piece, self._options.trace)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Part)
-        return _batches(self._options, partition)
+        return _batches(self._options, *partition.value)
 
 
 class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -219,22 +204,21 @@ class TraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         return {"at": max(time.time_ns() // 1_000_000, start["at"] + _APART), "files": files}
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[_Part]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         parts = []
         for name, reached in end["files"].items():
             if reached == start["files"].get(name):
                 continue
             piece = input_files.Piece(name, trace=reached.get("trace"))
-            if reached["lines"] == _WHOLE:
-                parts.append(_Part(piece, end["at"]))
-            elif reached["since"][0] < reached["bytes"]:
-                first, line = reached["since"]
-                parts.append(_Part(replace(piece, start=first, stop=reached["bytes"], line=line), end["at"]))
+            first, line = reached["since"]
+            if reached["lines"] != _WHOLE:
+                piece = replace(piece, start=first, stop=reached["bytes"], line=line)
+            if reached["lines"] == _WHOLE or first < reached["bytes"]:
+                parts.append(InputPartition((piece, end["at"])))
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Part)
-        return _batches(self._options, partition)
+        return _batches(self._options, *partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is to be done: files are not deleted."""
@@ -314,13 +298,18 @@ def _whole_lines(path: Path, start: int) -> tuple[int, int]:
     return stop, lines
 
 
-def _batches(options: SourceOptions, part: _Part) -> Iterator[pa.RecordBatch]:
-    """The rows of a part: of the trace that is asked for, and what is odd, which may be of it."""
+def _batches(
+    options: SourceOptions, piece: input_files.Piece, arrived_at: int | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece: of the trace that is asked for, and what is odd, which may be of it.
+
+    Of a stream the batch was planned at a time in milliseconds.
+    """
     full = {field.name: field for field in arrow_schema(COLUMNS)}
     full["arrived"] = pa.field("arrived", pa.timestamp("us", tz="UTC"))
     schema = pa.schema([full[name] for name in options.columns])
-    arrived = pa.scalar(None if part.arrived is None else part.arrived * 1000, full["arrived"].type)
-    for name, found in reading.read(part.piece, options.how):
+    arrived = pa.scalar(None if arrived_at is None else arrived_at * 1000, full["arrived"].type)
+    for name, found in reading.read(piece, options.how):
         if name == "sizes":
             continue
         batch = found

@@ -101,11 +101,7 @@ class StreamOptions:
 
 
 def stream(
-    spark: SparkSession,
-    path: str,
-    out: str,
-    checkpoint: str,
-    options: StreamOptions | None = None,
+    spark: SparkSession, path: str, out: str, checkpoint: str, options: StreamOptions | None = None
 ) -> Outcome:
     """Follow the traces in a file or folder (`follow`). Raises `TextError` for one that is not there."""
     options = options if options is not None else StreamOptions()
@@ -234,18 +230,15 @@ def _cause(error: BaseException) -> str:
 
 def _check_owner(out: Path, checkpoint: Path) -> None:
     """Two streams must not write into one folder: batches of the same number would replace each other."""
-    try:
-        owner = json.loads((out / MANIFEST).read_text(encoding="utf-8"))["query"]
-    except (OSError, ValueError, KeyError, TypeError):
-        owner = None
-    written = any((out / name).is_dir() for name in TABLES)
-    if owner is None and not written:
-        return
-    try:
-        kept = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
-    except (OSError, ValueError, KeyError, TypeError):
-        kept = None
-    if kept is None or (owner is not None and owner != kept):
+
+    def said(path: Path, member: str) -> object:
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return json.loads(path.read_text(encoding="utf-8"))[member]
+        return None
+
+    owner, kept = said(out / MANIFEST, "query"), said(checkpoint / "metadata", "id")
+    written = owner is not None or any((out / name).is_dir() for name in TABLES)
+    if written and (kept is None or owner not in (None, kept)):
         hint = f"Name its checkpoint, or another folder. The checkpoint given: {checkpoint}"
         raise TextError(
             "has tables of another job, or of a stream with another checkpoint", file=str(out), hint=hint
@@ -254,20 +247,14 @@ def _check_owner(out: Path, checkpoint: Path) -> None:
 
 def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]:
     """What the tables have, and the irregularities."""
-    tables = {name: spark.read.parquet(str(out / name)) for name in TABLES if any(_batches(out / name))}
-    summary: dict[str, Any] = dict.fromkeys(("events", "edges", "frontiers"), 0)
-    for name in ("events", "edges"):
-        if name in tables:
-            summary[name] = tables[name].count()
-    if "frontiers" in tables:
-        summary["frontiers"] = tables["frontiers"].select("trace", "process").distinct().count()
-    summary["batches"] = sum(1 for _ in _batches(out / "events"))
-    summary["reported"] = {}
-    faults: list[str] = []
-    if "reported" in tables:
-        reported, faults, _ = irregularity_counts(_batches(out / "reported"))
-        summary["reported"] = dict(sorted(reported.items()))
-    return summary, faults
+    batches = {name: [*_batches(out / name)] for name in TABLES}
+    summary: dict[str, Any] = {name: sum(map(staging.rows, batches[name])) for name in ("events", "edges")}
+    summary |= {"frontiers": 0, "batches": len(batches["events"])}
+    if batches["frontiers"]:
+        told = spark.read.parquet(str(out / "frontiers")).select("trace", "process")
+        summary["frontiers"] = told.distinct().count()
+    reported, faults, _ = irregularity_counts(batches["reported"])
+    return {**summary, "reported": dict(sorted(reported.items()))}, faults
 
 
 def _batches(table: Path) -> Iterator[Path]:

@@ -41,6 +41,9 @@ ARRIVED = "arrived"
 KEEP = 10_000
 """How many positions of a process are remembered, for what comes late."""
 
+_NOWHERE = {"file": None, "line": None}
+"""In the place of a row, where no one row says it."""
+
 
 class StreamKernel:
     """The kernel of one trace. `emitted` are the rows to be told since it was last emptied.
@@ -83,21 +86,19 @@ class StreamKernel:
         with this one they would order what nothing orders.
         """
         taken: list[Row] = []
-        lost = 0
-        for row in sorted(rows, key=lambda row: (row["file"] or "", row["line"] or 0)):
+        every = sorted(rows, key=lambda row: (row["file"] or "", row["line"] or 0))
+        for row in every:
             if not self.ended:
                 own = self._store.process(row["process"])
                 self.ended = own.begins_again(row["seq"], [row[name] for name in _SAYING])
                 if self.ended:
                     detail = f"{row['process']} begins again with another event {row['seq']}"
                     self._odd("restart", row, f"{detail}; `trace` names executions")
-            if self.ended:
-                lost += 1
-            else:
+            if not self.ended:
                 taken.append(row)
-        if lost:
-            where = {"file": None, "line": None}
-            self._odd("restart", where, "what follows is of another execution, and not followed", lost, lost)
+        if lost := len(every) - len(taken):
+            detail = "what follows is of another execution, and not followed"
+            self._odd("restart", _NOWHERE, detail, lost, lost)
         return taken
 
     def give_up(self, since: float = inf) -> None:
@@ -123,17 +124,14 @@ class StreamKernel:
                     ends.taken[entry] = sent
                     self._message(sent, process, seq, name, message)
                 elif senders:
-                    self._say_ambiguous({"file": None, "line": None}, message, (kind, process), senders)
+                    self._say_ambiguous(_NOWHERE, message, (kind, process), senders)
         self._tell_frontiers()
 
     def _enters(self, row: Row) -> bool:
         """Whether a row is new and waits for its turn; late ones are taken at once."""
         own = self._store.process(row["process"])
         seq = row["seq"]
-        if seq in own.waiting:
-            self._odd("duplicate-event", row, f"{row['process']} has an event {seq} already", lost=1)
-            return False
-        if seq > own.reached:
+        if seq > own.reached and seq not in own.waiting:
             own.waiting[seq] = row
             return True
         hole = next((hole for hole in own.holes if hole.first <= seq <= hole.last), None)
@@ -281,14 +279,13 @@ class StreamKernel:
         source = self._store.process(sent.process)
         known = source.known_at(sent.process, sent.seq)
         if known.get(process, 0) >= seq:
-            where = {"file": None, "line": None}
-            self._odd("message-cycle", where, f"{name}: receives {message} before {sent.name} sends it")
+            self._odd("message-cycle", _NOWHERE, f"{name}: receives {message} before {sent.name} sends it")
             return
-        if sent.process == process:
-            if not source.next_to(sent.seq, seq):
-                self._edge(sent.name, name, f"message {self._full(message)}")
+        own = sent.process == process
+        if not (own and source.next_to(sent.seq, seq)):
+            self._edge(sent.name, name, f"message {self._full(message)}")
+        if own:
             return
-        self._edge(sent.name, name, f"message {self._full(message)}")
         insort(source.out, (sent.seq, process, seq))
         self._hear(process, seq, known)
 
@@ -315,9 +312,7 @@ class StreamKernel:
                 ends = self._store.message(message)
                 if ends.forget(process, seq):
                     what = "reception" if kind == "unreceived-send" else "sending"
-                    where = {"file": None, "line": None}
-                    fault = f"{process}:{seq}: the {what} of {message} has not come"
-                    self._odd(kind, where, fault)
+                    self._odd(kind, _NOWHERE, f"{process}:{seq}: the {what} of {message} has not come")
                 if ends.empty():
                     self._store.drop(message)
             del entries[: bisect_right(entries, (oldest, "\U0010ffff"))]

@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from microcosm.errors import DamagedJournal, JournalError, LockedJournal
-from microcosm.replica.journal import Journal
+from microcosm.replica.journal import Journal, Reader
 from microcosm.replica.journal import examine as journal_wal
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.examine import fsck
-from microcosm.replica.journal.reader import Reader
 from microcosm.replica.store import LogRecord
 from tests.replica.invariants import check
 from tests.replica.journal.journals import APPLICATION, FAST, content, files, journal, killed, lay, left_open

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from microcosm.errors import JournalError
-from microcosm.replica.journal import Journal
+from microcosm.replica.journal import Journal, Reader
 from microcosm.replica.journal import log as journal_log
 from microcosm.replica.journal import schema as journal_schema
 from microcosm.replica.journal.examine import fsck
 from microcosm.replica.journal.files import Disk, Flat
-from microcosm.replica.journal.reader import Reader
 from microcosm.replica.journal.writer import Writer
 from microcosm.replica.store import LogRecord, Memory
 from tests.replica.invariants import check

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from microcosm.errors import JournalError, LockedJournal
-from microcosm.replica.journal import log as journal_log
+from microcosm.replica.journal import writer as journal_writer
 from microcosm.replica.store import Records
 from tests.replica.invariants import check
 from tests.replica.journal.journals import FAST, journal, killed
@@ -171,7 +171,7 @@ def test_who_leaves_while_it_is_written_for_breaks_no_chain(
             def release(self) -> None:
                 pass
 
-        class Leaving(journal_log.Commit):
+        class Leaving(journal_writer.Commit):
             def __init__(self, records: Records) -> None:
                 super().__init__(records)
                 if records[0][1] in (b"2", b"5"):
@@ -193,7 +193,7 @@ def test_who_leaves_while_it_is_written_for_breaks_no_chain(
             except KeyboardInterrupt:
                 said[name] = "left"
 
-        monkeypatch.setattr(journal_log, "Commit", Leaving)
+        monkeypatch.setattr(journal_writer, "Commit", Leaving)
         threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in range(7)]
         with opened.group():
             monkeypatch.setattr(opened._writer, "append", appended)
