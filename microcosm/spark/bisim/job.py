@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -35,7 +34,7 @@ from microcosm.spark.io.events import (
     batches_of,
     irregularity_counts,
 )
-from microcosm.spark.io.inputs import Inputs
+from microcosm.spark.io.inputs import PARQUET, Inputs
 from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.state.microcosm import Microcosm
 
@@ -229,31 +228,59 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
+COLUMNS = ("left_id", "right_id")
+
+
 def read_pairs(path: str) -> list[tuple[str, str]]:
-    """The pairs of ids. A line has two ids between tabs or commas, or is a JSON list. Raises `TextError`."""
+    """The pairs of ids. A line has two ids between tabs or commas, or is a JSON list or object of them.
+
+    Raises `TextError`.
+    """
+    if Path(path).suffix == PARQUET:
+        return _parquet(path)
     found = []
     for number, line in enumerate(files.read_text(path).splitlines(), 1):
-        if line.strip():
-            match _members(line.strip()):
-                case [str(left), str(right)] if left and right:
-                    found.append((left, right))
-                case _:
-                    hint = "Write two ids, with a tab or a comma between them, or a JSON list."
-                    raise TextError("is no pair of ids", file=path, line=number, text=line, hint=hint)
+        if not line.strip():
+            continue
+        pair = _pair(line.strip())
+        if pair is None:
+            hint = "Write two ids, with a tab or a comma between them, or a JSON list."
+            raise TextError("is no pair of ids", file=path, line=number, text=line, hint=hint)
+        if not (number == 1 and pair == COLUMNS):
+            found.append(pair)
     return found
 
 
-def _members(line: str) -> object:
-    """What stands in a line.
+def _pair(line: str) -> tuple[str, str] | None:
+    """The two ids of a line.
 
-    >>> _members("a, b"), _members('["a", "b,c"]'), _members("[a"), _members("a")
-    (['a', 'b'], ['a', 'b,c'], None, ['a'])
+    >>> _pair("a, b"), _pair('["a", "b,c"]'), _pair('{"left_id": "a", "right_id": "b"}'), _pair("a")
+    (('a', 'b'), ('a', 'b,c'), ('a', 'b'), None)
     """
-    if not line.startswith("["):
-        return [part.strip() for part in line.split("\t" if "\t" in line else ",")]
-    with suppress(ValueError, RecursionError):
-        return json.loads(line)
+    parts: list[object]
+    if line[0] in "[{":
+        try:
+            found = json.loads(line)
+        except ValueError:
+            return None
+        parts = [found.get(name) for name in COLUMNS] if isinstance(found, dict) else found
+    else:
+        parts = [part.strip() for part in line.split("\t" if "\t" in line else ",")]
+    match parts:
+        case [str(left), str(right)] if left and right:
+            return left, right
     return None
+
+
+def _parquet(path: str) -> list[tuple[str, str]]:
+    try:
+        table = pq.read_table(path, columns=list(COLUMNS))
+        left, right = (table.column(name).cast(pa.string()).to_pylist() for name in COLUMNS)
+    except FileNotFoundError:
+        raise TextError("no such file", file=path) from None
+    except (pa.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
+        raise TextError(f"has no columns {' and '.join(COLUMNS)}: {error}", file=path) from None
+    return list(zip(left, right, strict=True))
 
 
 CLASSES = "id string, digest string, class string, consistent boolean"
