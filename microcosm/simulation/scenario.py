@@ -11,7 +11,7 @@
     p1 -> p3: b (id 2 after 0, permit follows)
 
 The protocol `tree` may be told its topology, as in `tree, 4 processes, p2,p3,p3,p3`
-(`protocol.tree.static`),
+(`protocol.tree_static`),
 and `hybrid-dependencies` its budget, as in `hybrid-dependencies, 3 processes, budget 2`.
 
 Steps, one a line (a blank line ends the output; a line that begins with `#` is a comment):

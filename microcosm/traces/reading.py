@@ -65,18 +65,21 @@ def builtin() -> dict[str, Format]:
     Of those that are equally sure of a log the first is taken.
     """
     from microcosm.traces.formats import (
+        chrome,
         concuerror,
         csight,
         dag,
         etcd,
         histories,
+        json_logs,
         mpi,
         parquet,
+        plain_log,
         shiviz,
+        text_logs,
         tlc,
+        tracing,
     )
-    from microcosm.traces.formats.plain import json_logs, log, text_logs
-    from microcosm.traces.formats.spans import chrome, tracing
     from microcosm.traces.text.json_units import of_json
 
     found = (
@@ -116,7 +119,7 @@ def builtin() -> dict[str, Format]:
         Format("logfmt", *text_logs.logfmt),
         Format("dated", text_logs.detects_dated, text_logs.read_dated),
         Format("csv", text_logs.detects_csv, text_logs.read_csv),
-        Format(log.PATTERN, lambda head, path: 0, log.read_pattern),
+        Format(plain_log.PATTERN, lambda head, path: 0, plain_log.read_pattern),
     )
     return {form.NAME: form for form in found}
 

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.plain.json_logs import PRIORITIES, of_stream
-from microcosm.traces.formats.plain.log import (
+from microcosm.traces.formats.json_logs import PRIORITIES, of_stream
+from microcosm.traces.formats.plain_log import (
     KIND_WORDS,
     NAMING,
     PASSED_OVER,
