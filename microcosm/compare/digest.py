@@ -32,12 +32,11 @@ from microcosm.compare.verdict_rows import (
 )
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.ground import Universe
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message
 from microcosm.givens.exact import Number, as_float
 from microcosm.givens.givens import Givens
 from microcosm.givens.kinds import levels
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation, Stamp
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits
 from microcosm.order.labels import Labels

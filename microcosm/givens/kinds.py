@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from microcosm.errors import Undefined
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Facts
+from microcosm.givens.relation import Clock
 
 Value = TypeVar("Value")
 Groups = dict[str, tuple[str, ...]]

@@ -15,7 +15,7 @@ from operator import or_
 from typing import TYPE_CHECKING, TypeAlias
 
 from microcosm import tuning
-from microcosm.givens.clock import Stamp, too_late
+from microcosm.givens.relation import Stamp, too_late
 from microcosm.order.bits import from_positions
 
 if TYPE_CHECKING:

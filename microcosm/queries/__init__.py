@@ -9,7 +9,6 @@ from microcosm.lazy import modules
 if TYPE_CHECKING:
     from microcosm.queries import (
         batch,
-        concluded,
         conflict,
         diagrams,
         drawing,
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "batch",
-    "concluded",
     "conflict",
     "diagrams",
     "drawing",

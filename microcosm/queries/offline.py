@@ -20,7 +20,7 @@ from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
-from microcosm.queries.concluded import concluding_concurrency
+from microcosm.queries.batch import concluding_concurrency
 from microcosm.queries.conflict import OneGiven, conflict, named
 from microcosm.queries.possible import PairsLeft, Possibility, Worlds, ignored
 from microcosm.text.quoted import readable

@@ -17,8 +17,8 @@ from microcosm.engine.lowering import online
 from microcosm.engine.memo import Memo
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import Words
-from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import Judged, Judgement, MostAccurate, NoneWith, Not, Pred, Premise, finer
+from microcosm.logic.rule_grammar import premise_text
 from microcosm.order.bits import lowest
 from microcosm.text.names import quote
 

@@ -323,12 +323,12 @@ class Microcosm:
         return queries.batch.VerdictTable(self._engine, self.events)
 
     @property
-    def concluded(self) -> queries.concluded.Concluded:
+    def concluded(self) -> queries.batch.Concluded:
         """What is shown of pairs where the log is said to be complete: `||`, concluded offline, for `?`.
 
         The verdicts themselves stay as they are. Valid until the next change.
         """
-        return self._kept(queries.concluded.Concluded, self._engine, self._around(), self._kept(Prover))
+        return self._kept(queries.batch.Concluded, self._engine, self._around(), self._kept(Prover))
 
     @overload
     def online_many(self, pairs: _Columns) -> _Columns: ...

@@ -14,12 +14,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import NOTHING, EventRow, EventTableBuilder
 from microcosm.givens.exact import Number, in_json, json_text, of_float, written
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation, Stamp
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.text import statement as st
 from microcosm.text.event_line import event_to_json

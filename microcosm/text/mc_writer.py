@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, repeat
 
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import Repeated
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence
+from microcosm.givens.relation import Clock, Correspondence, Stamp
 from microcosm.text.event_line import lines_of_events
 from microcosm.text.names import quote, string
 from microcosm.text.quoted import Quoted, all_quoted, as_they_are

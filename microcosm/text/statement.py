@@ -17,10 +17,9 @@ from operator import eq
 from typing import NamedTuple
 
 from microcosm.errors import MicrocosmError, Undefined
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message, many
 from microcosm.givens.event_table import EventRow, Repeated
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation, Stamp
 from microcosm.givens.spelling import SPELLINGS, expect_text
 
 STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'

@@ -13,7 +13,7 @@ from operator import ge
 from sys import intern
 
 from microcosm.givens import event_table
-from microcosm.givens.clock import Stamp
+from microcosm.givens.relation import Stamp
 
 SENDS = {"send": "receive", "causal_send": "deliver"}
 """The kinds that send, and the kind that answers each: on the network, and as the application sees it."""

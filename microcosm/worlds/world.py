@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 
 from microcosm import tuning
 from microcosm.errors import Undefined, UnknownEvent
-from microcosm.givens.clock import too_late
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation, too_late
 from microcosm.givens.spelling import pair_of, read_relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows

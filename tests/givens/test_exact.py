@@ -15,8 +15,8 @@ from microcosm import Microcosm, Relation
 from microcosm.compare.digest import givens_digest, same_givens
 from microcosm.errors import TextError
 from microcosm.givens import exact
-from microcosm.givens.clock import too_late
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import too_late
 from microcosm.order.stamps import StampOrder
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading as tasks

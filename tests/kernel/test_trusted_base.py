@@ -17,20 +17,19 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm import kernel as package
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.kernel.check import check
 from microcosm.kernel.consistent import surely_consistent
-from microcosm.kernel.givens import GivenRows
+from microcosm.kernel.search import GivenRows
 from microcosm.logic.rulebook import read_rules
 from microcosm.order.order import lacking
 from tests.strategies import microcosms
 
 ROOT = Path(__file__).parents[2]
-MOST_CODE, MOST_LINES = 1_469, 2_401
+MOST_CODE, MOST_LINES = 1_454, 2_377
 """The lines of the trusted base with code on them, and all of them, with comments and blank ones: these may
 only shrink."""
 

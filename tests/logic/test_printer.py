@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -28,6 +27,7 @@ from microcosm.logic.rule import (
     RuleChange,
     Term,
 )
+from microcosm.logic.rule_grammar import premise_text
 from microcosm.logic.rulebook import read_rule_text, read_rules
 from tests.rule_printer import print_rule
 

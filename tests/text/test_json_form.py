@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 
 from microcosm.errors import TextError
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.text.json_form import givens_from_json, givens_to_json
 from microcosm.text.mc_reader import read_givens
 from tests.text.documents import ALBUM, all_givens, sources

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import tuning
-from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.order import fits_as_stated

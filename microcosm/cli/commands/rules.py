@@ -32,7 +32,7 @@ def list_rules() -> int:
     Example:
       microcosm rules list
     """
-    from microcosm.logic.printer import premise_text
+    from microcosm.logic.rule_grammar import premise_text
 
     book = rulebook()
     if output.for_machines():
@@ -126,7 +126,7 @@ def _place(rule: Rule) -> str:
 
 
 def _fields(rule: Rule) -> dict[str, object]:
-    from microcosm.logic.printer import premise_text
+    from microcosm.logic.rule_grammar import premise_text
 
     return {
         "name": rule.name,

@@ -25,7 +25,7 @@ from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.cli.session.session import Session
-    from microcosm.queries.concluded import Shown
+    from microcosm.queries.batch import Shown
     from microcosm.state.microcosm import Microcosm
     from microcosm.text.sentences import Sentence, SentencePart
 
@@ -254,7 +254,7 @@ def _listed(known: Microcosm, found: Iterator[str], where: str) -> Answer:
 
 def _pairs(session: Session, relation: Relation) -> Answer:
     """Every pair with a verdict, a line each, and their number; those concluded offline have a mark."""
-    from microcosm.queries.concluded import ConcludedOffline
+    from microcosm.queries.batch import ConcludedOffline
 
     known = session.known
     found: Iterable[tuple[str, str, Shown]]

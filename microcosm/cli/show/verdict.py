@@ -64,7 +64,7 @@ def stands(known: Microcosm, left: str, right: str) -> tuple[Relation, bool]:
     """
     if not known.givens.complete:
         return known.online(left, right), False
-    from microcosm.queries.concluded import ConcludedOffline
+    from microcosm.queries.batch import ConcludedOffline
 
     shown = known.concluded.verdict(left, right)
     return (Relation.CONCURRENT, True) if isinstance(shown, ConcludedOffline) else (shown, False)
