@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from microcosm.givens.exact import in_json, number
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
+from microcosm.queries.events import read_regex
 from microcosm.questions import language
-from microcosm.text.regex import read_regex
 from microcosm.text.statement import shown
 
 if TYPE_CHECKING:

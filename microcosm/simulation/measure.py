@@ -16,8 +16,15 @@ from typing import NamedTuple
 
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol
 from microcosm.protocol.packets import Packet, encode
-from microcosm.simulation.events import CausalCheck, carries_message
-from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
+from microcosm.simulation.run import (
+    Application,
+    CausalCheck,
+    Constant,
+    Network,
+    NetworkLink,
+    Run,
+    carries_message,
+)
 from microcosm.simulation.simulate import Gauge, Mixture, Statistics, steady_stream
 
 SIZES = (5, 10, 20, 40)

@@ -45,7 +45,7 @@ from microcosm.protocol.packets import (
     Permit,
     Secret,
 )
-from microcosm.simulation.events import (
+from microcosm.simulation.run import (
     CAUSAL_SEND,
     DELIVER,
     CausalCheck,

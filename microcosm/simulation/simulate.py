@@ -15,8 +15,20 @@ from random import Random
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol, on_tree, with_budget
 from microcosm.protocol.tree_static import tree_of
-from microcosm.simulation.events import CAUSAL_SEND, DELIVER, RECEIVE, SEND, CausalCheck, Event, Violation
-from microcosm.simulation.run import Network, NetworkLink, Run, Uniform, spread
+from microcosm.simulation.run import (
+    CAUSAL_SEND,
+    DELIVER,
+    RECEIVE,
+    SEND,
+    CausalCheck,
+    Event,
+    Network,
+    NetworkLink,
+    Run,
+    Uniform,
+    Violation,
+    spread,
+)
 
 
 @dataclass

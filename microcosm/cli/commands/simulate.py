@@ -121,7 +121,7 @@ def simulate(
 
 
 def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> SimulationResult:
-    from microcosm.simulation.events import TraceLines
+    from microcosm.simulation.run import TraceLines
     from microcosm.simulation.simulate import simulate as run
 
     try:
@@ -139,7 +139,7 @@ def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> Simula
 
 
 def _fields(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> dict[str, object]:
-    from microcosm.simulation.events import process_name
+    from microcosm.simulation.run import process_name
 
     monitors = PROTOCOLS[protocol].monitors(setting.processes)
     return {
@@ -161,7 +161,7 @@ def _rounded(value: float | None) -> float | None:
 
 def _show(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> None:
     from microcosm.cli.show.tables import draw, new_table
-    from microcosm.simulation.events import process_name
+    from microcosm.simulation.run import process_name
 
     statistics = outcome.statistics
     network = [

@@ -14,8 +14,7 @@ from microcosm.protocol.disclosure import Disclosure
 from microcosm.protocol.machine import Delivery
 from microcosm.protocol.packets import Packet, encode
 from microcosm.queries.possible import Worlds
-from microcosm.simulation.events import CAUSAL_SEND, Event, carries_message
-from microcosm.simulation.run import Constant, Network, NetworkLink, Run
+from microcosm.simulation.run import CAUSAL_SEND, Constant, Event, Network, NetworkLink, Run, carries_message
 from microcosm.simulation.simulate import Mixture
 from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.propagation import MEMBERS
