@@ -24,7 +24,7 @@ from microcosm.givens.spelling import read_relation, shown
 from microcosm.logic.rule import ABSENT, ASSUME, Judgement
 from microcosm.logic.rule_grammar import PLAIN, Look
 from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 
 
 def read_judgement(spelling: Judgement | str) -> Judgement:

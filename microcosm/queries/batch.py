@@ -39,7 +39,7 @@ from microcosm.order.labels import Labels
 from microcosm.order.order import Closure
 from microcosm.queries.graph import Neighbours
 from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 
 if TYPE_CHECKING:
     import pandas

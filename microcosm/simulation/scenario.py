@@ -121,7 +121,8 @@ class Scenario:
         number = len(self._names)
         self._names.append(name)
         self._flush(process)
-        self.lines.append(f"{process_name(process)} causally sends {name} to {_listed(to)}")
+        receivers = ", ".join(map(process_name, to))
+        self.lines.append(f"{process_name(process)} causally sends {name} to {receivers}")
         self._check.see(Event(0.0, process, CAUSAL_SEND, number, to))
         self.machines[process].causal_send(to, number)
         self._flush(process)
@@ -293,7 +294,3 @@ def _performed(scenario: Scenario, block: list[tuple[int, str]], file: str | Non
         except (ValueError, MicrocosmError) as error:
             raise TextError(str(error), file=file, line=number, column=1, text=line) from None
     return scenario.lines
-
-
-def _listed(to: tuple[int, ...]) -> str:
-    return ", ".join(map(process_name, to))

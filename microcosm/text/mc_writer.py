@@ -13,8 +13,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Clock, Correspondence, Stamp
 from microcosm.text.event_line import lines_of_events
 from microcosm.text.names import quote, string
-from microcosm.text.quoted import Quoted, all_quoted, as_they_are
-from microcosm.text.statement import is_default, might_be_place
+from microcosm.text.statement import Quoted, all_quoted, as_they_are, is_default, might_be_place
 
 _ROWS = 2048
 """So many links, or messages, are put together at a time; 65,536 take a quarter longer."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from microcosm import Microcosm, verify
 from microcosm.cli.app import main
 from microcosm.errors import TextError
-from microcosm.text.strict_json import TwiceError, decode_json, from_inside
+from microcosm.text.json_form import TwiceError, decode_json, from_inside
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -108,16 +108,13 @@ def check() -> int:
 
 def citation(rule: Rule) -> str:
     """Where a rule comes from, as its comments say, or those at the top of its file; or nothing."""
-    for text in (rule.text, _head(rule)):
+    head = "" if rule.file is None else files.read_text(rule.file).partition("\nrule ")[0]
+    for text in (rule.text, head):
         comments = " ".join(line.partition("#")[2].strip() for line in text.splitlines() if "#" in line)
         found = _CITATION.search(comments)
         if found:
             return " ".join(found.group().split())
     return ""
-
-
-def _head(rule: Rule) -> str:
-    return "" if rule.file is None else files.read_text(rule.file).partition("\nrule ")[0]
 
 
 def _place(rule: Rule) -> str:
