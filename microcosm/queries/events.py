@@ -258,7 +258,7 @@ the choices of all.
 def read_regex(text: str) -> re.Pattern[str]:
     r"""The pattern that a text says. Raises `ValueError`, whose message says why not and, if known, where.
 
-    Cost: the length of the text by the number of different characters in it, of each repetition within others.
+    Cost: the length of the text by the number of different characters in it, at each depth of repetitions.
 
     >>> read_regex(r"write (?<key>\w+)").search("write x=1")["key"]
     'x'

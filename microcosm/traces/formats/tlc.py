@@ -20,10 +20,9 @@ from bisect import bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from microcosm.traces.event import TraceEvent, as_clock
+from microcosm.traces.event import Spool, TraceEvent, as_clock
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.spool import Spool
 from microcosm.traces.text.lines import BadLine, Lines, any_object, json_object, json_text, why_bad
 from microcosm.traces.text.records import between_executions, clock_of
 
