@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         graph,
         offline,
         possible,
-        why_not,
     )
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "graph",
     "offline",
     "possible",
-    "why_not",
 ]
 
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from microcosm import files, queries
+from microcosm.engine import steps
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
 from microcosm.errors import UnknownEvent
@@ -307,14 +308,14 @@ class Microcosm:
 
     def why_not(
         self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False, words: Words = quote
-    ) -> queries.why_not.WhyNot:
+    ) -> steps.WhyNot:
         """Whether `|- a R b` holds and, rule by rule, which premises do and which do not.
 
         >>> Microcosm.parse("a < b").why_not("a", "<", "b").holds
         True
         """
         self._ask(a, b, must_exist)
-        return queries.why_not.why_not(self._engine, a, read_judged(relation), b, words)
+        return steps.why_not(self._engine, a, read_judged(relation), b, words)
 
     def table(self) -> queries.batch.VerdictTable:
         """The online verdict of every pair of `events`, the first before the second in sorted order.

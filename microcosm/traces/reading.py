@@ -66,24 +66,23 @@ def builtin() -> dict[str, Format]:
     """
     from microcosm.traces.formats import (
         chrome,
-        concuerror,
         csight,
         dag,
         etcd,
         histories,
         json_logs,
+        model_checkers,
         mpi,
         parquet,
         plain_log,
         shiviz,
         text_logs,
-        tlc,
         tracing,
     )
     from microcosm.traces.text.json_units import of_json
 
     found = (
-        Format("concuerror", concuerror.detects, concuerror.read),
+        Format("concuerror", model_checkers.detects_concuerror, model_checkers.read_concuerror),
         Format("chrome", chrome.detects, chrome.read),
         Format("console", of_json("context", "trace_id", "span_id", "parent_id"), tracing.read_console),
         Format("csight", csight.detects, csight.read),
@@ -101,7 +100,7 @@ def builtin() -> dict[str, Format]:
         Format("parquet", parquet.detects, parquet.read),
         Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
         Format("shiviz", shiviz.detects, shiviz.read),
-        Format("tlc", tlc.detects, tlc.read),
+        Format("tlc", model_checkers.detects_tlc, model_checkers.read_tlc),
         # Plain logs come behind all others, which know more of what they read.
         *(
             Format(name.__name__, json_logs.detects(marks), partial(json_logs.read, name))

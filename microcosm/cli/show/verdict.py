@@ -22,7 +22,7 @@ from microcosm.queries.events import caption
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
-    from microcosm.queries.why_not import PremiseLine
+    from microcosm.engine.steps import PremiseLine
     from microcosm.state.microcosm import Microcosm
 
 

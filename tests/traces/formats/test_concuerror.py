@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
-from microcosm.traces.formats import concuerror
+from microcosm.traces.formats import model_checkers
 from tests.traces.logs import read_text, told
 
 REPORT = """\
@@ -222,6 +222,6 @@ def test_a_sending_is_told_as_its_form_says(pieces: list[str]) -> None:
         r"|.* = erlang:send\((?P<whom>\S+?), (?P<what>.*?)(?:, \[[\w,]*\])?\)",
         step,
     )
-    assert concuerror._sent(step) == (
+    assert model_checkers._sent(step) == (
         (form["to"] or form["whom"], form["sent"] if form["to"] else form["what"]) if form else None
     )
