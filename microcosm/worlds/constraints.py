@@ -5,8 +5,8 @@ A world fits `Constraints` if it orders all of `before`, orders nothing that is 
 one of `<`, `>`, `||`; Worlds of Events, section 4.)
 
 What stamps rule out is a comparison, never a list of pairs: a Lamport time rules `a < b` out where
-L(a) >= L(b), a physical interval where a begins after b has ended (the calculus, extended by negative givens).
-A stamp proves no order.
+L(a) >= L(b), a physical interval where a begins after b has ended (the calculus, extended by negative
+givens). A stamp proves no order.
 """
 
 from __future__ import annotations
