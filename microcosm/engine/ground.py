@@ -217,12 +217,7 @@ class Ground:
     told by `put`, `drop` or `append`. Cost: linear to build; a change, constant.
     """
 
-    RELATIONS = (
-        Relation.BEFORE,
-        Relation.CONCURRENT,
-        Relation.RELATED,
-        Relation.NOT_BEFORE,
-    )
+    RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.NOT_BEFORE)
 
     def __init__(self, givens: Givens) -> None:
         found = numbered(givens, Universe.OUTSIDERS)

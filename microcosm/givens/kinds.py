@@ -143,9 +143,7 @@ KINDS = {
     "stamps": Kind(dict, _other_events, _same("the stamp of")),
     "clocks": Kind(dict, _other_events, _both_clocks),
     "messages": Kind(
-        list,
-        lambda messages, gone: [message for message in messages if message.event not in gone],
-        _union,
+        list, lambda messages, gone: [message for message in messages if message.event not in gone], _union
     ),
     "processes": Kind(dict, _other_groups, _both_groups),
     "orderings": Kind(list, lambda known, _: known, _union),

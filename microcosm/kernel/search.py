@@ -27,16 +27,7 @@ from microcosm.errors import RuleError
 from microcosm.givens.facts import BaseFacts, GivenFacts, covered, owned, senders
 from microcosm.givens.relation import Clock, Relation
 from microcosm.kernel.node import Binding
-from microcosm.kernel.plan import (
-    AnyEvent,
-    Cover,
-    Link,
-    PlanStep,
-    RowGoal,
-    RulePlan,
-    RulePlans,
-    variables,
-)
+from microcosm.kernel.plan import AnyEvent, Cover, Link, PlanStep, RowGoal, RulePlan, RulePlans, variables
 from microcosm.logic.rule import BasePredicate, Given, In, Judged, MostAccurate, NoneWith, Not, Pred, finer
 
 if TYPE_CHECKING:

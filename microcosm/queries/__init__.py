@@ -7,27 +7,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from microcosm.queries import (
-        batch,
-        conflict,
-        diagrams,
-        drawing,
-        events,
-        graph,
-        offline,
-        possible,
-    )
+    from microcosm.queries import batch, conflict, diagrams, drawing, events, graph, offline, possible
 
-__all__ = [
-    "batch",
-    "conflict",
-    "diagrams",
-    "drawing",
-    "events",
-    "graph",
-    "offline",
-    "possible",
-]
+__all__ = ["batch", "conflict", "diagrams", "drawing", "events", "graph", "offline", "possible"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
     Node = Tree[Token]
 
-SIGNS = {
-    "before": Relation.BEFORE,
-    "after": Relation.AFTER,
-    "concurrent": Relation.CONCURRENT,
-    "while": None,
-}
+SIGNS = {"before": Relation.BEFORE, "after": Relation.AFTER, "concurrent": Relation.CONCURRENT, "while": None}
 REFUTED = {
     Relation.NOT_BEFORE: Relation.BEFORE,
     Relation.NOT_AFTER: Relation.AFTER,

@@ -45,14 +45,7 @@ from microcosm.protocol.packets import (
     Permit,
     Secret,
 )
-from microcosm.simulation.run import (
-    CAUSAL_SEND,
-    DELIVER,
-    CausalCheck,
-    Event,
-    carries_message,
-    process_name,
-)
+from microcosm.simulation.run import CAUSAL_SEND, DELIVER, CausalCheck, Event, carries_message, process_name
 from microcosm.simulation.simulate import SimulationSetting, chosen
 
 HEAD = re.compile(

@@ -53,9 +53,7 @@ def list_rules() -> int:
 
 
 @app.command("show")
-def show(
-    name: Annotated[str, Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")],
-) -> int:
+def show(name: Annotated[str, Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")]) -> int:
     """One rule, as its file has it.
 
     \b

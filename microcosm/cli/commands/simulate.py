@@ -130,9 +130,7 @@ def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> Simula
         lines = TraceLines()
         with output.opened(trace) as stream:
             return run(
-                protocol,
-                setting,
-                lambda event: print(json_format.dumps(lines.line(event)), file=stream),
+                protocol, setting, lambda event: print(json_format.dumps(lines.line(event)), file=stream)
             )
     except ProtocolError as error:
         raise exits.UsageError(str(error)) from None

@@ -147,11 +147,7 @@ def explained(panels: Sequence[Panel]) -> Iterator[str]:
 
 
 def panels(
-    computation: Computation,
-    lines: Sequence[int] | None,
-    ordering: Ordering,
-    verdict: Verdict,
-    row: Row,
+    computation: Computation, lines: Sequence[int] | None, ordering: Ordering, verdict: Verdict, row: Row
 ) -> list[Panel]:
     """The witnesses of one ordering. `lines` is the execution that the log records, where it does."""
     execution, closure, _ = row

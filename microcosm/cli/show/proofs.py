@@ -34,10 +34,7 @@ class Style(NamedTuple):
         fits = can_show("⊢₀⊬⊩⊮├─└│✓✗≤·", stream)
         columns = width(stream)
         return cls(
-            PAPER if fits else ASCII,
-            styled(stream),
-            columns if is_terminal(stream) else None,
-            columns,
+            PAPER if fits else ASCII, styled(stream), columns if is_terminal(stream) else None, columns
         )
 
     def readable(self, text: str) -> str:
