@@ -121,11 +121,11 @@ class StampBounds:
                 self._end[v] = min(self._end[v], self._end[w])
 
     def rules_out(self, a: int, b: int) -> bool:
-        """Whether a < b is ruled out."""
+        """Whether a < b is ruled out. Cost: constant."""
         return self._time[a] >= self._until[b] or self._begin[a] > self._end[b]
 
     def contradiction(self) -> tuple[int, int] | None:
-        """A link u < v of the order that the stamps rule out, if there is one."""
+        """A link u < v of the order that the stamps rule out, if there is one. Cost: linear in the links."""
         for u in self._order:
             for v in self._successors[u]:
                 if self.rules_out(u, v):
