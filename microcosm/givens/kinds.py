@@ -200,6 +200,7 @@ def join_messages(givens: Givens) -> list[str]:
     messages.
 
     >>> from microcosm.givens.columns import Message
+    >>> from microcosm.givens.givens import Givens
     >>> givens = Givens(messages=[Message("send", "e", "m", "p"), Message("receive", "f", "m", "q")])
     >>> join_messages(givens), [str(fact) for fact in givens.external.values()]
     ([], ['e < f'])
