@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Clock, Stamp
 from microcosm.kernel.check import check
 from microcosm.logic.rulebook import RuleBook, read_rules
 from tests.notation import mc

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from microcosm.givens.relation import Relation
-from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
     Assume,
     Given,
@@ -19,6 +18,7 @@ from microcosm.logic.rule import (
     Rule,
     RuleChange,
 )
+from microcosm.logic.rule_grammar import premise_text
 from microcosm.logic.rule_terms import DEFAULT_DOMAIN
 
 _SIGNS = {Judgement.INITIAL: "|-0", Judgement.ONLINE: "|-", Judgement.OFFLINE: "||-"}

@@ -10,9 +10,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.worlds.world import World
 
 NASTY = (

@@ -22,10 +22,9 @@ CORE |= {"orderings", "protocol", "questions"}
 BELOW = {part: set(FOUNDATION[:at]) for at, part in enumerate(FOUNDATION)} | {
     "kernel": {*FOUNDATION},
     "engine": {*FOUNDATION},
-    "lazy": set(),
-    "queries": {*FOUNDATION, "lazy", "engine"},
+    "queries": {*FOUNDATION, "engine"},
     "questions": {*FOUNDATION, "kernel", "engine", "queries"},
-    "state": {*FOUNDATION, "lazy", "kernel", "engine", "queries", "questions", "traces"},
+    "state": {*FOUNDATION, "kernel", "engine", "queries", "questions", "traces"},
     "compare": {*FOUNDATION, "engine", "queries", "state"},
     "traces": {"errors", "files", "tuning", "givens", "order"},
     "orderings": {"errors", "tuning", "givens", "order"},

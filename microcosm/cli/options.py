@@ -50,10 +50,7 @@ Strict = Annotated[
 ]
 Edit = Annotated[bool, Option("--edit", help="Statements change what a log told; else only `suppose` does.")]
 MustExist = Annotated[bool, Option("--must-exist", help="An event that nothing names is an error (exit 4).")]
-Out = Annotated[
-    str | None,
-    Option("-o", "--out", metavar="OUT", help="Write there, whole or not at all."),
-]
+Out = Annotated[str | None, Option("-o", "--out", metavar="OUT", help="Write there, whole or not at all.")]
 Limit = Annotated[
     float | None,
     Option("--limit", metavar="SECONDS", min=0, help="Stop searching after so long; exit 3 if undecided."),

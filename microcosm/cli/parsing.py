@@ -197,13 +197,9 @@ def offered(ctx: Any, param: Any, begun: str) -> list[Any]:
             found = _events(_files(), begun)
         else:
             return []
-        return [each for each in found if _name(each).startswith(begun)]
+        return [each for each in found if str(getattr(each, "value", each)).startswith(begun)]
     except Exception:  # a word is no place for complaints: the command itself makes them
         return []
-
-
-def _name(item: Any) -> str:
-    return str(item if isinstance(item, str) else item.value)
 
 
 def _files() -> list[str]:

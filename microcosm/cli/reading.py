@@ -104,7 +104,7 @@ def may_be_complete(known: Microcosm) -> bool:
     if given.events is None or given.complete or not (messages and _whole[0]):
         return False
     from microcosm.engine.lowering import compile_rules
-    from microcosm.queries.concluded import concluding_concurrency
+    from microcosm.queries.batch import concluding_concurrency
 
     return bool(concluding_concurrency(compile_rules(known.rules)))
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from microcosm.errors import MicrocosmError, installing
 from microcosm.givens.exact import json_text
-from microcosm.traces.formats.spans.tracing import SCOPES
+from microcosm.traces.formats.tracing import SCOPES
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 

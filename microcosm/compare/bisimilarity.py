@@ -27,11 +27,7 @@ from itertools import chain, combinations
 from typing import NoReturn
 
 from microcosm.compare.digest import given_differences, sentence
-from microcosm.compare.verdict_rows import (
-    analogous,
-    first_difference,
-    seeds_own,
-)
+from microcosm.compare.verdict_rows import analogous, first_difference, seeds_own
 from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import online
 from microcosm.errors import Contradiction

@@ -32,12 +32,11 @@ from microcosm.compare.verdict_rows import (
 )
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.ground import Universe
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.columns import Message
 from microcosm.givens.exact import Number, as_float
 from microcosm.givens.givens import Givens
 from microcosm.givens.kinds import levels
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits
 from microcosm.order.labels import Labels
@@ -194,7 +193,7 @@ def given_items(givens: Givens) -> Iterator[GivenItem]:
     for kind, facts in (("external", givens.external), ("refuted", givens.refuted)):
         yield from ((kind, *key) for key in facts)
     for event, stamp in givens.stamps.items():
-        yield ("stamp", event, *_stamp(stamp))
+        yield ("stamp", event, *([stamp] if isinstance(stamp, int) else map(_bound, stamp)))
     yield from _clocks(givens.clocks)
     for message in dict.fromkeys(map(_message, givens.messages)):
         yield ("message", 1, *message)  # which is a given once, however often it is stated
@@ -254,10 +253,6 @@ def sentence(item: GivenItem, givens: Givens) -> str:
         case _:
             return "the order in which clocks with equal components are stated"
     return write_mc(alone, sources=False, events=False).rstrip("\n")
-
-
-def _stamp(stamp: Stamp) -> GivenItem:
-    return (stamp,) if isinstance(stamp, int) else (_bound(stamp[0]), _bound(stamp[1]))
 
 
 def _bound(value: Number) -> object:

@@ -28,7 +28,7 @@ from microcosm.order.bits import row_of
 from microcosm.order.clock_order import ClockColumnRows, ClockRows
 from microcosm.order.happens_before import causal_order
 from microcosm.order.order import BaseTables, base_facts
-from microcosm.order.stamps import StampOrder
+from microcosm.worlds.constraints import StampOrder
 
 Columns = tuple[Sequence[int], Sequence[int]]
 """The left ends and the right ends of some pairs."""
@@ -217,12 +217,7 @@ class Ground:
     told by `put`, `drop` or `append`. Cost: linear to build; a change, constant.
     """
 
-    RELATIONS = (
-        Relation.BEFORE,
-        Relation.CONCURRENT,
-        Relation.RELATED,
-        Relation.NOT_BEFORE,
-    )
+    RELATIONS = (Relation.BEFORE, Relation.CONCURRENT, Relation.RELATED, Relation.NOT_BEFORE)
 
     def __init__(self, givens: Givens) -> None:
         found = numbered(givens, Universe.OUTSIDERS)

@@ -19,7 +19,6 @@ from zlib import crc32
 
 from microcosm.engine.body import Body, body
 from microcosm.givens.relation import Relation
-from microcosm.logic.printer import premise_text
 from microcosm.logic.rule import (
     ANY,
     Assume,
@@ -37,6 +36,7 @@ from microcosm.logic.rule import (
     finer,
     predicate,
 )
+from microcosm.logic.rule_grammar import premise_text
 from microcosm.logic.rulebook import RuleBook, refused
 from microcosm.order.happens_before import components
 

@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from itertools import accumulate, chain, pairwise
 from struct import Struct
 
-from microcosm.givens.clock import Clock
+from microcosm.givens.relation import Clock
 from microcosm.tuning import CLOCKED_PROCESSES
 
 FIELD = 32

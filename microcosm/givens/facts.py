@@ -29,8 +29,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from microcosm.errors import RuleError
-from microcosm.givens.clock import between, too_late
-from microcosm.givens.relation import GIVEN_RELATIONS, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Relation, between, too_late
 
 if TYPE_CHECKING:
     from microcosm.givens.columns import Message

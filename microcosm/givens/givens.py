@@ -16,12 +16,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
 from microcosm.errors import Undefined
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Facts, Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.kinds import KINDS, levels
-from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Clock, Correspondence, Relation, Stamp
 from microcosm.tuning import gc_paused
 
 _UNORDERED = frozenset({"messages", "processes", "orderings", "complete", "tokens"})

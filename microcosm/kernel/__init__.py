@@ -9,13 +9,13 @@ The kernel's own, which nothing that finds proofs uses:
     kernel.check           the laws by which a step is valid, and the walk over all steps
     kernel.node            what a node of JSON says, and what is wrong with its form
     kernel.plan            rules as plans of a search, and as patterns of steps
-    kernel.search          the search that decides what is denied, and premises without a node
-    kernel.givens          the givens of one event, row by row
+    kernel.search          the search that decides what is denied, and premises without a node; the givens of
+                           one event, row by row
 
 What it shares with the search for proofs, so that a fault there deceives both:
 
-    givens.relation  relations, their converses, which is more accurate; a given, read from either end
-    givens.clock     what two clocks say of each other, and two stamps rule out
+    givens.relation  relations, their converses, which is more accurate; a given, read from either end;
+                     what two clocks say of each other, and two stamps rule out
     givens.facts     whether a single fact is given, and by what; what a rule may ask of messages;
                      of which events a complete log tells all
     logic.rule       the three judgements; a rule as data, and its instances

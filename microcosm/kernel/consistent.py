@@ -10,11 +10,10 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
-from microcosm.givens.clock import between
 from microcosm.givens.facts import GivenFacts
-from microcosm.givens.relation import Relation
-from microcosm.kernel.givens import GivenRows
+from microcosm.givens.relation import Relation, between
 from microcosm.kernel.plan import PlanStep, RowGoal, RulePlans, kernel_rules
+from microcosm.kernel.search import GivenRows
 from microcosm.logic.rule import Given, Judged, Judgement
 
 if TYPE_CHECKING:

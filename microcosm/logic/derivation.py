@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, TypeAlias
 from microcosm.errors import Undefined
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import read_relation, shown
-from microcosm.logic.printer import PLAIN, Look
 from microcosm.logic.rule import ABSENT, ASSUME, Judgement
+from microcosm.logic.rule_grammar import PLAIN, Look
 from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 
 
 def read_judgement(spelling: Judgement | str) -> Judgement:

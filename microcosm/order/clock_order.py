@@ -22,9 +22,8 @@ from itertools import accumulate, count, islice
 from operator import le
 
 from microcosm import tuning
-from microcosm.givens.clock import Clock, between
 from microcosm.givens.clock_columns import COMPONENT, FIELD, ClockColumns, covering, guards
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation, between
 from microcosm.order.bits import from_positions, row_of
 from microcosm.order.chain_cover import UNPLACED, ChainCover
 from microcosm.order.labels import Labels
@@ -277,7 +276,7 @@ def agreeing(clocks: ClockRows, labels: Labels) -> int:
     Not all such positions need be found; none is where a process has its clocked events on several chains.
     Cost: P comparisons an event.
 
-    >>> from microcosm.givens.clock import Clock
+    >>> from microcosm.givens.relation import Clock
     >>> clocks = ClockRows({"a": Clock("p", {"p": 1}), "b": Clock("q", {"q": 1})}, {"a": 0, "b": 1})
     >>> agreeing(clocks, Labels(2, [])), agreeing(clocks, Labels(2, [(0, 1)]))
     (0, 1)

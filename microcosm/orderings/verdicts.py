@@ -123,10 +123,7 @@ class _Classification:
             excluded=knot,
         )
         found[Ordering.RSC] = self._verdict(
-            Ordering.RSC,
-            synchronous_execution,
-            self._crown,
-            lambda order: synchrony_breaks(self._of, order),
+            Ordering.RSC, synchronous_execution, self._crown, lambda order: synchrony_breaks(self._of, order)
         )
         return found
 
@@ -282,10 +279,7 @@ PatternSearch = Callable[[Computation, int, int | None], tuple[MessageTuple | No
 
 
 def smallest(
-    search: PatternSearch,
-    computation: Computation,
-    starts: Iterable[int],
-    budget: int,
+    search: PatternSearch, computation: Computation, starts: Iterable[int], budget: int
 ) -> MessageTuple | None:
     """The smallest pattern that goes through one of `starts`.
 

@@ -28,6 +28,7 @@ from microcosm.engine.prove import Prover
 from microcosm.errors import Contradiction, MicrocosmError, Undefined
 from microcosm.givens.event_table import EventRow, EventTableBuilder
 from microcosm.givens.facts import GivenFacts
+from microcosm.givens.kinds import union
 from microcosm.givens.relation import Relation
 from microcosm.logic.derivation import proof_object
 from microcosm.logic.rule import Judgement
@@ -35,7 +36,6 @@ from microcosm.order.bits import bits
 from microcosm.page.columns import TIMED, PageModel
 from microcosm.page.packing import Column, as_json, naturals, nibbles, small
 from microcosm.queries.offline import Decisions, Inconsistent
-from microcosm.state.merge import union
 from microcosm.state.microcosm import Microcosm
 from microcosm.worlds.propagation import MEMBERS
 

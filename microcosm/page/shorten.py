@@ -76,15 +76,12 @@ def _arrows(read: Sequence[Lexeme]) -> list[Lexeme]:
         chunk = read[begin:end]
         words = [token.text for token in chunk if token.kind in ("name", "mark")][:3]
         of = "async" in words[:1]
-        if words[of : of + 1] == ["function"] and "*" not in words and not any(map(_is_own, chunk)):
+        own = any(token.kind == "name" and token.text in ("this", "arguments") for token in chunk)
+        if words[of : of + 1] == ["function"] and "*" not in words and not own:
             arrows += _arrow(chunk[of + 1], chunk[:of], chunk[of + 2 :])
         else:
             others += chunk
     return arrows + others
-
-
-def _is_own(token: Lexeme) -> bool:
-    return token.kind == "name" and token.text in ("this", "arguments")
 
 
 def _arrow(name: Lexeme, kind: Sequence[Lexeme], rest: Sequence[Lexeme]) -> Iterator[Lexeme]:

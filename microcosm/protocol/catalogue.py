@@ -11,7 +11,7 @@ from microcosm.protocol.hybrid.multicast import HybridMulticast, HybridMulticast
 from microcosm.protocol.hybrid.unicast import HybridBasic, HybridSPS
 from microcosm.protocol.machine import Machine
 from microcosm.protocol.monitoring import Monitored
-from microcosm.protocol.tree.static import Parents, TreeNode, complete_tree
+from microcosm.protocol.tree_static import Parents, TreeNode, complete_tree
 
 
 @dataclass(frozen=True, slots=True)

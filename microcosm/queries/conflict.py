@@ -17,11 +17,10 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
-from microcosm.order.stamps import StampOrder
 from microcosm.text.mc_writer import write_mc
 from microcosm.text.names import quote
 from microcosm.text.statement import Clocked, Stamped
-from microcosm.worlds.constraints import constraints_of
+from microcosm.worlds.constraints import StampOrder, constraints_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from microcosm.errors import printable
 from microcosm.queries.drawing import CLOCKS, MESSAGE, STATED, STEP, Drawing, lane_order
 from microcosm.queries.sheet import RED, Point, Sheet, width
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 
 MARGIN = 16
 ROW = 74

@@ -17,9 +17,8 @@ from microcosm.engine.engine import Engine
 from microcosm.engine.lowering import HAPPENS_BEFORE, online
 from microcosm.engine.memo import Memo
 from microcosm.errors import Undefined
-from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Clock, Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS, expect, read_relation
 from microcosm.order.bits import bits, from_positions, lowest
 from microcosm.order.happens_before import HappensBefore, cycle_or_order, edge_sets

@@ -20,10 +20,10 @@ from microcosm.logic.derivation import Derivation
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.order.bits import bits, lowest
-from microcosm.queries.concluded import concluding_concurrency
+from microcosm.queries.batch import concluding_concurrency
 from microcosm.queries.conflict import OneGiven, conflict, named
 from microcosm.queries.possible import PairsLeft, Possibility, Worlds, ignored
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 from microcosm.worlds.propagation import MEMBERS
 from microcosm.worlds.search import Stop
 from microcosm.worlds.world import MEANING

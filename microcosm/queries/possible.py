@@ -26,7 +26,7 @@ from microcosm.givens.spelling import expect_text, read_relation
 from microcosm.order.bits import bits, from_positions, overlaid, transposed
 from microcosm.order.order import lacking
 from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 from microcosm.tuning import gc_paused
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities, PossibleRelations

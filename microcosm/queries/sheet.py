@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from math import atan2, cos, hypot, sin
 
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]

@@ -23,7 +23,7 @@ from microcosm.questions.patterns import Interval
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, Part, QuestionedLog, Scope
 from microcosm.questions.settle import Observation
 from microcosm.text.names import quote, string
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
 

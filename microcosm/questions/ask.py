@@ -33,7 +33,7 @@ from microcosm.questions.language import And, Known, Place, Quantified, Question
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope
 from microcosm.questions.reader import known_together, read_questions, read_sought
 from microcosm.questions.settle import Build, Observation, observations
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 from microcosm.worlds.search import Stop
 
 

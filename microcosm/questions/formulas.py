@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from microcosm.givens.exact import in_json, number
 from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
+from microcosm.queries.events import read_regex
 from microcosm.questions import language
-from microcosm.text.regex import read_regex
 from microcosm.text.statement import shown
 
 if TYPE_CHECKING:
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
     Node = Tree[Token]
 
-SIGNS = {
-    "before": Relation.BEFORE,
-    "after": Relation.AFTER,
-    "concurrent": Relation.CONCURRENT,
-    "while": None,
-}
+SIGNS = {"before": Relation.BEFORE, "after": Relation.AFTER, "concurrent": Relation.CONCURRENT, "while": None}
 REFUTED = {
     Relation.NOT_BEFORE: Relation.BEFORE,
     Relation.NOT_AFTER: Relation.AFTER,

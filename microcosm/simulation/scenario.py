@@ -11,7 +11,7 @@
     p1 -> p3: b (id 2 after 0, permit follows)
 
 The protocol `tree` may be told its topology, as in `tree, 4 processes, p2,p3,p3,p3`
-(`protocol.tree.static`),
+(`protocol.tree_static`),
 and `hybrid-dependencies` its budget, as in `hybrid-dependencies, 3 processes, budget 2`.
 
 Steps, one a line (a blank line ends the output; a line that begins with `#` is a comment):
@@ -45,14 +45,7 @@ from microcosm.protocol.packets import (
     Permit,
     Secret,
 )
-from microcosm.simulation.events import (
-    CAUSAL_SEND,
-    DELIVER,
-    CausalCheck,
-    Event,
-    carries_message,
-    process_name,
-)
+from microcosm.simulation.run import CAUSAL_SEND, DELIVER, CausalCheck, Event, carries_message, process_name
 from microcosm.simulation.simulate import SimulationSetting, chosen
 
 HEAD = re.compile(
@@ -121,7 +114,8 @@ class Scenario:
         number = len(self._names)
         self._names.append(name)
         self._flush(process)
-        self.lines.append(f"{process_name(process)} causally sends {name} to {_listed(to)}")
+        receivers = ", ".join(map(process_name, to))
+        self.lines.append(f"{process_name(process)} causally sends {name} to {receivers}")
         self._check.see(Event(0.0, process, CAUSAL_SEND, number, to))
         self.machines[process].causal_send(to, number)
         self._flush(process)
@@ -293,7 +287,3 @@ def _performed(scenario: Scenario, block: list[tuple[int, str]], file: str | Non
         except (ValueError, MicrocosmError) as error:
             raise TextError(str(error), file=file, line=number, column=1, text=line) from None
     return scenario.lines
-
-
-def _listed(to: tuple[int, ...]) -> str:
-    return ", ".join(map(process_name, to))

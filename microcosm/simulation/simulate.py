@@ -14,9 +14,21 @@ from random import Random
 
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS, Protocol, on_tree, with_budget
-from microcosm.protocol.tree.static import tree_of
-from microcosm.simulation.events import CAUSAL_SEND, DELIVER, RECEIVE, SEND, CausalCheck, Event, Violation
-from microcosm.simulation.run import Network, NetworkLink, Run, Uniform, spread
+from microcosm.protocol.tree_static import tree_of
+from microcosm.simulation.run import (
+    CAUSAL_SEND,
+    DELIVER,
+    RECEIVE,
+    SEND,
+    CausalCheck,
+    Event,
+    Network,
+    NetworkLink,
+    Run,
+    Uniform,
+    Violation,
+    spread,
+)
 
 
 @dataclass
@@ -107,7 +119,7 @@ class SimulationSetting:
     """The parameters of a run.
 
     `rtt`: the least and the greatest round trip time of a pair of processes. `topology`: of the protocol
-    `tree` (`protocol.tree.static`); `budget`: of `hybrid-dependencies`. None: as the protocol has it.
+    `tree` (`protocol.tree_static`); `budget`: of `hybrid-dependencies`. None: as the protocol has it.
     """
 
     processes: int = 5

@@ -8,18 +8,20 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
-from microcosm import files, queries, state
+from microcosm import files, queries
+from microcosm.engine import steps
 from microcosm.engine.engine import Engine
 from microcosm.engine.prove import Prover
 from microcosm.errors import UnknownEvent
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.givens import Givens, GivenView
+from microcosm.givens.kinds import merged
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import expect, expect_text, read_relation
 from microcosm.logic.derivation import Derivation, Words, read_judged, read_judgement
 from microcosm.logic.rule import Judgement
 from microcosm.logic.rulebook import RuleBook, read_rules
-from microcosm.state import evolve
+from microcosm.state import evolve, opening
 from microcosm.text.mc_reader import read_givens
 from microcosm.text.names import quote
 
@@ -98,7 +100,7 @@ class Microcosm:
         A path may be a folder, a pattern such as `logs/*.log`, or `-`, standard input; `how` as in
         `from_trace`. Raises `TextError` for what is none of these, `Contradiction`.
         """
-        return cls(state.opening.read(*paths, **how), strict=strict, rules=rules)
+        return cls(opening.read(*paths, **how), strict=strict, rules=rules)
 
     @classmethod
     def parse(
@@ -119,7 +121,7 @@ class Microcosm:
         True, or processes, where every event and message of theirs is in the log. Raises `NotComplete` where
         anything speaks against that, `TextError`, `Contradiction`.
         """
-        return cls(state.opening.read_trace(*paths, **how), strict=strict, rules=rules)
+        return cls(opening.read_trace(*paths, **how), strict=strict, rules=rules)
 
     @classmethod
     def from_networkx(
@@ -145,7 +147,7 @@ class Microcosm:
 
     def write(self, path: files.AnyPath) -> None:
         """Replace the content of a file, whole or not at all; JSON if its name ends in `.json`."""
-        state.opening.write(self._givens, path)
+        opening.write(self._givens, path)
 
     def page(self, path: files.AnyPath, **how: Any) -> None:
         """Write a page that shows this in any browser, without a network (page.md), whole or not at all.
@@ -306,14 +308,14 @@ class Microcosm:
 
     def why_not(
         self, a: str, relation: Relation | str, b: str, *, must_exist: bool = False, words: Words = quote
-    ) -> queries.why_not.WhyNot:
+    ) -> steps.WhyNot:
         """Whether `|- a R b` holds and, rule by rule, which premises do and which do not.
 
         >>> Microcosm.parse("a < b").why_not("a", "<", "b").holds
         True
         """
         self._ask(a, b, must_exist)
-        return queries.why_not.why_not(self._engine, a, read_judged(relation), b, words)
+        return steps.why_not(self._engine, a, read_judged(relation), b, words)
 
     def table(self) -> queries.batch.VerdictTable:
         """The online verdict of every pair of `events`, the first before the second in sorted order.
@@ -323,12 +325,12 @@ class Microcosm:
         return queries.batch.VerdictTable(self._engine, self.events)
 
     @property
-    def concluded(self) -> queries.concluded.Concluded:
+    def concluded(self) -> queries.batch.Concluded:
         """What is shown of pairs where the log is said to be complete: `||`, concluded offline, for `?`.
 
         The verdicts themselves stay as they are. Valid until the next change.
         """
-        return self._kept(queries.concluded.Concluded, self._engine, self._around(), self._kept(Prover))
+        return self._kept(queries.batch.Concluded, self._engine, self._around(), self._kept(Prover))
 
     @overload
     def online_many(self, pairs: _Columns) -> _Columns: ...
@@ -547,8 +549,10 @@ class Microcosm:
         propagation ordered it by way of the event; what takes assumptions; what a known ordering refutes by a
         message of it; `?` against silence. Raises `UnknownEvent`, `Undefined`. Cost: as `without_events`.
         """
+        from microcosm.state.forget import without_events
+
         self.require(event)
-        self._replace(state.forget.without_events(self._givens, [event], self.rules, self._engine))
+        self._replace(without_events(self._givens, [event], self.rules, self._engine))
 
     def merge(self, *others: Microcosm, join: bool = True) -> list[str]:
         """Take over everything that other microcosms are given, and put both ends of each message in order.
@@ -565,7 +569,7 @@ class Microcosm:
         Relation.BEFORE
         """
         expect(Microcosm, "microcosm", *others)
-        givens, unjoined = state.merge.merged([self._givens, *(other.givens for other in others)], join)
+        givens, unjoined = merged([self._givens, *(other.givens for other in others)], join)
         self._replace(givens)
         return unjoined
 

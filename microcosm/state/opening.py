@@ -347,7 +347,7 @@ def verify(
     if isinstance(proof, Derivation):
         stated = proof.to_json()
     elif isinstance(proof, str | PathLike):
-        from microcosm.text.strict_json import TwiceError, decode_json
+        from microcosm.text.json_form import TwiceError, decode_json
 
         try:
             stated = decode_json(files.read_text(proof), files.display_name(proof), deep=True)

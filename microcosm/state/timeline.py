@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from microcosm.errors import MicrocosmError
 from microcosm.givens.givens import Givens
+from microcosm.givens.kinds import either_complete, union
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import expect, expect_text
 from microcosm.state.evolve import facts_of
-from microcosm.state.merge import either_complete, union
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.mc_reader import parse_statement, read_givens
 from microcosm.text.mc_writer import iter_mc

@@ -24,7 +24,7 @@ from microcosm.givens.event_table import NOTHING, EventRow, EventTable
 from microcosm.givens.exact import json_text
 from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS, quote
-from microcosm.text.quoted import all_quoted
+from microcosm.text.statement import all_quoted
 
 FORM = 'An event is `event NAME process P seq N kind K message M "label" KEY=VALUE at FILE:LINE`.'
 _WORDS = ("process", "seq", "kind", "message", "trace", "time", "at")
@@ -94,7 +94,7 @@ def lines_of_events(
     `written` are the names of all events, where they have been looked at already.
 
     >>> from microcosm.givens.event_table import EventTableBuilder
-    >>> from microcosm.text.quoted import Quoted
+    >>> from microcosm.text.statement import Quoted
     >>> table = EventTableBuilder()
     >>> table.add(EventRow("p:1", "p", 1, label="log in", attributes={"n": 3}, file="a.log", line=3))
     >>> [*lines_of_events(table.table(), Quoted(), 100)]

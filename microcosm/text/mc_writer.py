@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice, repeat
 
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import Repeated
 from microcosm.givens.exact import written
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence
+from microcosm.givens.relation import Clock, Correspondence
 from microcosm.text.event_line import lines_of_events
 from microcosm.text.names import quote, string
-from microcosm.text.quoted import Quoted, all_quoted, as_they_are
-from microcosm.text.statement import is_default, might_be_place
+from microcosm.text.statement import Quoted, all_quoted, as_they_are, is_default, might_be_place
 
 _ROWS = 2048
 """So many links, or messages, are put together at a time; 65,536 take a quarter longer."""
@@ -57,7 +55,8 @@ def mc_texts(givens: Givens, sources: bool = True, events: bool | None = None) -
         for fact in given.values():
             yield _fact(fact, names, sources)
     for event, stamp in givens.stamps.items():
-        yield f"stamp {names[event]} = {_stamp(stamp)}\n"
+        told = f"[{written(stamp[0])}, {written(stamp[1])}]" if isinstance(stamp, tuple) else str(stamp)
+        yield f"stamp {names[event]} = {told}\n"
     if isinstance(givens.clocks, ClockColumns):
         yield from _clocks(givens.clocks, names)
     else:
@@ -137,10 +136,6 @@ def _messages(messages: MessageColumns, quoted: Sequence[str] | None, names: Quo
         yield "".join(
             [f"{kind} {event} = {message} {process}\n" for kind, event, message, process in columns]
         )
-
-
-def _stamp(stamp: Stamp) -> str:
-    return f"[{written(stamp[0])}, {written(stamp[1])}]" if isinstance(stamp, tuple) else str(stamp)
 
 
 def _clocks(clocks: ClockColumns, names: Quoted) -> Iterator[str]:

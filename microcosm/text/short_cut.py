@@ -19,9 +19,9 @@ from sys import intern
 from typing import overload
 
 from microcosm.errors import MicrocosmError
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import NOTHING, EventTable, Repeated
+from microcosm.givens.relation import Clock
 from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS, NAME, plain
 

@@ -28,8 +28,8 @@ from sys import intern
 from typing import Literal, NoReturn
 
 from microcosm.givens import exact
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
+from microcosm.givens.relation import Clock
 from microcosm.text import statement as st
 from microcosm.text.names import KEYWORDS, NAME
 

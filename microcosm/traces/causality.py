@@ -18,9 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise, repeat
 
-from microcosm.givens.clock import Clock, Stamp, between
 from microcosm.givens.exact import Number
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation, Stamp, between
 from microcosm.order.happens_before import causal_order, components
 from microcosm.traces.clocks import Clocks
 from microcosm.traces.event import OTHER_LEVEL, SENDS, Counted, TraceEvent

@@ -21,14 +21,7 @@ from itertools import chain, count, repeat
 from operator import add, getitem, sub
 from typing import Any, NamedTuple, TypeAlias
 
-from microcosm.givens.clock_columns import (
-    COMPONENT,
-    FIELD,
-    ClockColumns,
-    guards,
-    merged,
-    vectors_of,
-)
+from microcosm.givens.clock_columns import COMPONENT, FIELD, ClockColumns, guards, merged, vectors_of
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated, in_turn
 from microcosm.givens.givens import Givens
 from microcosm.traces.columns import Opening

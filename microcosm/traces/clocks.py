@@ -18,8 +18,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from microcosm.givens.clock import Clock, Stamp
 from microcosm.givens.exact import Number
+from microcosm.givens.relation import Clock, Stamp
 from microcosm.traces.event import TraceEvent, covers
 from microcosm.traces.execution import Execution
 from microcosm.traces.report import Report

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Literal
 
 from microcosm.errors import TextError
 from microcosm.files import distinct
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import Number
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.givens.spelling import expect, expect_text
 from microcosm.traces.columns import read_columns
 from microcosm.traces.event import NOTHING, SENDS, TraceEvent

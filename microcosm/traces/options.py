@@ -4,7 +4,7 @@ One `Options` goes through all files of a log. A format that must remember somet
 next asks it for an object by name or class (`shared`), which is made for the first file and found again for
 the others. If that object has a method `rest`, it is `Waiting`: what `rest` gives after the last file are
 events, too. So spans wait, whose halves may stand in two files, and so do the lines of MPI ranks. What waits
-is put aside in a `microcosm.traces.spool.Spool`.
+is put aside in a `microcosm.traces.event.Spool`.
 
 What a log leaves out is settled here where that is plain (`LeftOut`). A line without a position stands where
 the lines of its process in its file put it. A line that names a message, and neither says what it does with

@@ -66,22 +66,24 @@ def builtin() -> dict[str, Format]:
     Of those that are equally sure of a log the first is taken.
     """
     from microcosm.traces.formats import (
-        concuerror,
+        chrome,
         csight,
         dag,
         etcd,
         histories,
+        json_logs,
+        model_checkers,
         mpi,
         parquet,
+        plain_log,
         shiviz,
-        tlc,
+        text_logs,
+        tracing,
     )
-    from microcosm.traces.formats.plain import json_logs, log, text_logs
-    from microcosm.traces.formats.spans import chrome, tracing
     from microcosm.traces.text.json_units import of_json
 
     found = (
-        Format("concuerror", concuerror.detects, concuerror.read),
+        Format("concuerror", model_checkers.detects_concuerror, model_checkers.read_concuerror),
         Format("chrome", chrome.detects, chrome.read),
         Format("console", of_json("context", "trace_id", "span_id", "parent_id"), tracing.read_console),
         Format("csight", csight.detects, csight.read),
@@ -99,7 +101,7 @@ def builtin() -> dict[str, Format]:
         Format("parquet", parquet.detects, parquet.read),
         Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
         Format("shiviz", shiviz.detects, shiviz.read),
-        Format("tlc", tlc.detects, tlc.read),
+        Format("tlc", model_checkers.detects_tlc, model_checkers.read_tlc),
         # Plain logs come behind all others, which know more of what they read.
         *(
             Format(name.__name__, json_logs.detects(marks), partial(json_logs.read, name))
@@ -118,7 +120,7 @@ def builtin() -> dict[str, Format]:
         Format("logfmt", *text_logs.logfmt),
         Format("dated", text_logs.detects_dated, text_logs.read_dated),
         Format("csv", text_logs.detects_csv, text_logs.read_csv),
-        Format(log.PATTERN, lambda head, path: 0, log.read_pattern),
+        Format(plain_log.PATTERN, lambda head, path: 0, plain_log.read_pattern),
     )
     return {form.NAME: form for form in found}
 
@@ -368,7 +370,7 @@ def _of_json(start: str) -> str:
 
 def _listed(value: object, place: str = "") -> str | None:
     """Where in a value of JSON a list has records that are lines of a log, as jq says it."""
-    from microcosm.traces.formats.plain.json_logs import is_logging, is_structlog
+    from microcosm.traces.formats.json_logs import is_logging, is_structlog
 
     if isinstance(value, list) and value:
         return _listed(value[0], (place or ".") + "[]")

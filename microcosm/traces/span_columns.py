@@ -21,8 +21,8 @@ from microcosm.givens.event_table import EventTable, Mapped, Repeated
 from microcosm.givens.givens import Givens
 from microcosm.order.happens_before import causal_order
 from microcosm.traces.columns import Opening
-from microcosm.traces.formats.spans.span import attributes_of, called, check_times, text_of, time_of
-from microcosm.traces.formats.spans.tracing import kind_of, otlp_attributes, otlp_id, otlp_links, otlp_spans
+from microcosm.traces.formats.span import attributes_of, called, check_times, text_of, time_of
+from microcosm.traces.formats.tracing import kind_of, otlp_attributes, otlp_id, otlp_links, otlp_spans
 from microcosm.traces.reading import detect
 from microcosm.traces.report import ASSUMED, OF_SEVERAL, OF_SPANS, Extraction, Report
 

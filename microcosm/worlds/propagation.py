@@ -24,8 +24,7 @@ from microcosm.order.clock_order import ClockRows, agreeing
 from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
-from microcosm.order.stamps import StampBounds
-from microcosm.worlds.constraints import Constraints, Pair, refutations
+from microcosm.worlds.constraints import Constraints, Pair, StampBounds, refutations
 
 RowTrail = list[tuple[list[int], int, int]]
 """Rows, a position and the row that stood there: what has to be put back, last one first."""

@@ -11,7 +11,7 @@ it was given. Whatever a search finds goes through it before anybody sees it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, combinations, pairwise, permutations
@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 
 from microcosm import tuning
 from microcosm.errors import Undefined, UnknownEvent
-from microcosm.givens.clock import too_late
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation, too_late
 from microcosm.givens.spelling import pair_of, read_relation
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.clock_order import ClockRows
@@ -71,7 +70,8 @@ class World:
                     future[i] |= future[via]
         if any(future[i] >> i & 1 for i in range(len(names))):
             raise Undefined("the pairs run in a cycle, which no world has")
-        return cls(names, _pairs(names, future))
+        every = [*enumerate(names)]
+        return cls(names, frozenset((a, b) for i, a in every for j, b in every if future[i] >> j & 1))
 
     @classmethod
     def random(cls, events: Iterable[str], rng: Random, density: float) -> World:
@@ -189,10 +189,6 @@ def _expect(events: Container[str], *named: str) -> None:
     """Raise `UnknownEvent` for what is not among the events: nothing is concurrent with it."""
     if missing := tuple(event for event in named if event not in events):
         raise UnknownEvent(missing)
-
-
-def _pairs(names: Sequence[str], future: Sequence[int]) -> frozenset[tuple[str, str]]:
-    return frozenset((a, b) for i, a in enumerate(names) for j, b in enumerate(names) if future[i] >> j & 1)
 
 
 def _orders(givens: Givens) -> Iterator[tuple[str, str]]:

@@ -26,9 +26,8 @@ from microcosm.cli.app import main
 from microcosm.cli.commands.verify import fault_of
 from microcosm.cli.show.offline import offline_fields, possible_fields, say_inconsistent
 from microcosm.cli.show.verdict import verdict_fields
-from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.logic.derivation import proof_object
 from microcosm.logic.rulebook import RuleBook, read_rules
 from microcosm.queries.offline import Inconsistent

@@ -15,9 +15,8 @@ from microcosm import Microcosm, Relation
 from microcosm.compare.digest import givens_digest, same_givens
 from microcosm.errors import TextError
 from microcosm.givens import exact
-from microcosm.givens.clock import too_late
 from microcosm.givens.givens import Givens
-from microcosm.order.stamps import StampOrder
+from microcosm.givens.relation import too_late
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading as tasks
 from microcosm.text.mc_reader import read_givens
@@ -27,6 +26,7 @@ from microcosm.traces.formats import jsonl, parquet
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines
+from microcosm.worlds.constraints import StampOrder
 
 
 @st.composite

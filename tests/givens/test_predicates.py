@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
-from microcosm.givens.clock import Stamp
 from microcosm.givens.columns import Message
 from microcosm.givens.facts import PREDICATES
 from microcosm.givens.givens import Givens
+from microcosm.givens.relation import Stamp
 from microcosm.order.order import base_facts
 
 EVENTS = "abcd"

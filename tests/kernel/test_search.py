@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microcosm.errors import RuleError
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.kernel.plan import RowGoal, RulePlans, planned
 from microcosm.kernel.search import Search
 from microcosm.logic.rule import (

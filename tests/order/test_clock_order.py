@@ -7,8 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from microcosm import tuning
-from microcosm.givens.clock import Clock, between
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation, between
 from microcosm.order.bits import bits
 from microcosm.order.clock_order import ClockRows, agreeing
 from microcosm.order.happens_before import Cycle

@@ -26,7 +26,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.rulebook import parse_rules, read_rules
 from microcosm.page import write
-from microcosm.page.layout import laid_out
+from microcosm.page.columns import laid_out
 from microcosm.page.packing import numbered
 from microcosm.page.write import page
 from microcosm.queries.drawing import lane_order

@@ -383,7 +383,7 @@ MUTANTS = [
     ),
     m(
         "migration: nothing is held",
-        "tree/dynamic.py",
+        "tree_dynamic.py",
         (
             "elif arrived is not None and sender != arrived.behind and packet.origin != packet.to:",
             "elif False:",
@@ -392,13 +392,13 @@ MUTANTS = [
     ),
     m(
         "migration: what comes from behind is held too",
-        "tree/dynamic.py",
+        "tree_dynamic.py",
         ("sender != arrived.behind and packet.origin", "packet.origin"),
         tests="tree/test_migration.py",
     ),
     m(
         "migration: it goes on before the way behind it is empty",
-        "tree/dynamic.py",
+        "tree_dynamic.py",
         (
             "            self._emit(sender, Migration(_FLUSH, actor, goal))",
             "            self._rest(actor, self._arrived[actor])",
@@ -407,13 +407,13 @@ MUTANTS = [
     ),
     m(
         "migration: what was held comes in the wrong order",
-        "tree/dynamic.py",
+        "tree_dynamic.py",
         ("arrived.held.pop(0)", "arrived.held.pop()"),
         tests="tree/test_migration.py",
     ),
     m(
         "snapshot: the link of the first marker stays open",
-        "tree/static.py",
+        "tree_static.py",
         (
             "            part = self._record(marker)\n        if",
             "            self._record(marker)\n            return None\n        if",
@@ -422,19 +422,19 @@ MUTANTS = [
     ),
     m(
         "snapshot: links are not recorded",
-        "tree/static.py",
+        "tree_static.py",
         ("part.links[sender].append(packet)", "pass"),
         tests="tree/test_snapshot.py",
     ),
     m(
         "snapshot: links are recorded beyond the marker",
-        "tree/static.py",
+        "tree_static.py",
         ("            if sender in part.open:\n", "            if True:\n"),
         tests="tree/test_snapshot.py",
     ),
     m(
         "snapshot: only who begins records its state",
-        "tree/static.py",
+        "tree_static.py",
         (
             "        part = Snapshot(state,",
             "        state = state if marker.origin == self.me else -1\n        part = Snapshot(state,",

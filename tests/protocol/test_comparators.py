@@ -23,7 +23,7 @@ from microcosm.protocol.packets import (
     Vectored,
     YouCanTell,
 )
-from microcosm.protocol.tree.static import TreeNode, complete_tree, hops
+from microcosm.protocol.tree_static import TreeNode, complete_tree, hops
 from tests.protocol.random_net import RandomNet
 
 

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from microcosm import tuning
 from microcosm.errors import Contradiction, Undefined
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message, OrderBuilder
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.queries.conflict import conflict, statement
 from microcosm.queries.possible import Worlds, shown_by
 from microcosm.state.microcosm import Microcosm

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm
 from microcosm.errors import TextError
+from microcosm.queries.events import read_regex
 from microcosm.questions.language import Quantified
 from microcosm.questions.reader import read_questions, read_sought
-from microcosm.text.regex import read_regex
 
 PATTERNS = 'event a(k) where label ~ "(?<k>.)"; event b; state s(k) on k from label = "x" until label = "y"; '
 

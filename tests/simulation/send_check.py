@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 
 from microcosm.order.bits import bits
-from microcosm.simulation.events import CAUSAL_SEND, DELIVER, SEND, Event, Violation
+from microcosm.simulation.run import CAUSAL_SEND, DELIVER, SEND, Event, Violation
 
 
 class Strategy(Enum):

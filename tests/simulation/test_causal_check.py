@@ -7,7 +7,7 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.simulation.events import Event, check
+from microcosm.simulation.run import Event, check
 
 TIME = count()
 

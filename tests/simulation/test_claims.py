@@ -9,8 +9,17 @@ import pytest
 
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.dependencies import BUDGET
-from microcosm.simulation.events import DELIVER, SEND, Event, check
-from microcosm.simulation.run import Application, Constant, Network, NetworkLink, Run
+from microcosm.simulation.run import (
+    DELIVER,
+    SEND,
+    Application,
+    Constant,
+    Event,
+    Network,
+    NetworkLink,
+    Run,
+    check,
+)
 from microcosm.simulation.simulate import Gauge, Script, Statistics, steady_stream
 
 HYBRIDS = [name for name in PROTOCOLS if name.startswith("hybrid")]

@@ -16,15 +16,15 @@ from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.hybrid.common import Hybrid
 from microcosm.protocol.machine import Delivery, Machine, Send
 from microcosm.protocol.packets import Ack, HybridMessage, Packet
-from microcosm.simulation.events import (
+from microcosm.simulation.explore import Explorer
+from microcosm.simulation.explore_state import ExploreFault, ExploreScope, ExploreState, ExploreStep, Machines
+from microcosm.simulation.run import (
     CAUSAL_SEND,
     DELIVER,
     SEND,
     Event,
     check,
 )
-from microcosm.simulation.explore import Explorer
-from microcosm.simulation.explore_state import ExploreFault, ExploreScope, ExploreState, ExploreStep, Machines
 from tests.protocol.random_net import RandomNet
 from tests.simulation.send_check import SendCheck, Strategy, sent_too_early
 

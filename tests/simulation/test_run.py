@@ -14,13 +14,18 @@ import pytest
 from benchmarks.patterns import patterns
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import PROTOCOLS
-from microcosm.simulation.events import DELIVER, RECEIVE, SEND, Event, TraceLines, check
 from microcosm.simulation.run import (
+    DELIVER,
+    RECEIVE,
+    SEND,
     Constant,
+    Event,
     Network,
     NetworkLink,
     Run,
+    TraceLines,
     Uniform,
+    check,
 )
 from microcosm.simulation.simulate import (
     Gauge,
@@ -66,7 +71,7 @@ def test_the_same_seed_gives_the_same_run(name: str) -> None:
 
 PROGRAM = """
 import json, sys
-from microcosm.simulation.events import TraceLines
+from microcosm.simulation.run import TraceLines
 from microcosm.simulation.simulate import SimulationSetting, simulate
 lines = TraceLines()
 setting = SimulationSetting(messages=60, seed=7, **json.loads(sys.argv[2]))

@@ -7,7 +7,7 @@ import pytest
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.machine import Send
 from microcosm.protocol.packets import Permit
-from microcosm.simulation.events import Event, check
+from microcosm.simulation.run import Event, check
 from microcosm.simulation.simulate import SimulationSetting, simulate
 from tests.simulation.send_check import Strategy, sent_too_early
 

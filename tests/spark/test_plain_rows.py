@@ -16,8 +16,7 @@ from microcosm.queries.possible import Worlds
 from microcosm.spark.bisim import plain_rows
 from microcosm.spark.bisim.plain_rows import digests, plain_digest
 from microcosm.state.microcosm import Microcosm
-from microcosm.text.json_form import givens_from_json
-from microcosm.text.strict_json import decode_json
+from microcosm.text.json_form import decode_json, givens_from_json
 
 NAMES = st.sampled_from(("a", "b", "c", "d", "ü", "f g", "", "\ud800"))
 GOOD = st.sampled_from(("a", "b", "c", "d", "ü", "f g"))

@@ -129,7 +129,7 @@ MUTANTS = [
         "for line, path in self.given.rests_on[id(start.node)].items():", "for line, path in ():", ASSUMED,
     ),
     Mutant(
-        "a log of which some events are in no order", "kernel/givens.py",
+        "a log of which some events are in no order", "kernel/search.py",
         "for event, process in owned(self._givens):", "for event, process in ():", TOLD,
     ),
     Mutant(

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from microcosm import Contradiction, Microcosm, Relation, Undefined
 from microcosm.kernel import check as kernel
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Contents, TraceEvent
 from microcosm.traces.extract import extract
-from microcosm.traces.spool import Contents
 from microcosm.worlds.world import World
 from tests.strategies import rngs
 

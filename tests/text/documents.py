@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.exact import of_float
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.text import statement as s
 from microcosm.text.statement import Stated
 from tests.strategies import event_names

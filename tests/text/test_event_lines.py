@@ -18,7 +18,7 @@ from microcosm.text.json_form import givens_to_json
 from microcosm.text.mc_reader import parse_statement, read_givens
 from microcosm.text.mc_writer import write_mc
 from microcosm.text.names import quote
-from microcosm.text.quoted import Quoted
+from microcosm.text.statement import Quoted
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
     [

@@ -10,10 +10,9 @@ from decimal import Decimal
 import pytest
 
 from microcosm.errors import TextError
-from microcosm.givens.clock import Clock
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.text import statement as s
 from microcosm.text.mc_reader import parse_correspondences, parse_statement, read_givens
 from microcosm.text.mc_writer import write_mc

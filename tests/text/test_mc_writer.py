@@ -9,9 +9,8 @@ from microcosm.givens.givens import Givens
 from microcosm.text.mc_reader import parse_statement, read_givens
 from microcosm.text.mc_writer import iter_mc, write_mc
 from microcosm.text.names import quote
-from microcosm.text.quoted import all_quoted
 from microcosm.text.short_cut import short_cut
-from microcosm.text.statement import Clocked, Correspondences, unquote
+from microcosm.text.statement import Clocked, Correspondences, all_quoted, unquote
 from tests.strategies import event_names
 from tests.text.documents import all_givens, sources
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from microcosm import Microcosm, tuning
 from microcosm.errors import TextError
-from microcosm.givens.clock import Clock
 from microcosm.givens.clock_columns import ClockColumns
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.order.clock_order import ClockRows, clock_rows
 from microcosm.order.labels import Labels
 from microcosm.queries.possible import Worlds, shown_by

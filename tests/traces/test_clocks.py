@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microcosm.givens.clock import between
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Relation, between
 from microcosm.traces.clocks import Clocks, ticked
 from microcosm.traces.event import TraceEvent, covers
 from microcosm.traces.execution import executions

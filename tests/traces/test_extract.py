@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import TextError
-from microcosm.givens.clock import Clock, between
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation, between
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract, microcosm_of_logs, on_circles
 from microcosm.traces.formats import jsonl

@@ -6,7 +6,7 @@ import marshal
 
 import pytest
 
-from microcosm.traces.spool import Spool
+from microcosm.traces.event import Spool
 
 
 def nested(depth: int) -> list[object]:

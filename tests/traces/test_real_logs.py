@@ -11,9 +11,8 @@ from itertools import combinations
 
 import pytest
 
-from microcosm.givens.clock import Clock, between
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation, between
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
 from microcosm.traces.report import Extraction, Report

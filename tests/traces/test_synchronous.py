@@ -11,7 +11,7 @@ import pytest
 
 from microcosm import Microcosm, Relation
 from microcosm.errors import TextError
-from microcosm.givens.clock import Stamp
+from microcosm.givens.relation import Stamp
 from microcosm.traces.clocks import over_before
 
 HISTORY = """\

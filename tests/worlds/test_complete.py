@@ -14,9 +14,9 @@ from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence
 from microcosm.kernel.check import check
-from microcosm.kernel.givens import GivenRows
+from microcosm.kernel.search import GivenRows
 from microcosm.order.order import BaseTables, base_facts, lacking
-from microcosm.queries.concluded import ConcludedOffline
+from microcosm.queries.batch import ConcludedOffline
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
 from tests.thorough import draws

@@ -13,16 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm import tuning
-from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation
 from microcosm.order.bits import bits
 from microcosm.order.clock_order import ClockRows
 from microcosm.order.order import fits_as_stated
-from microcosm.order.stamps import StampOrder
 from microcosm.text.mc_reader import read_givens
 from microcosm.worlds import sat
-from microcosm.worlds.constraints import Constraints
+from microcosm.worlds.constraints import Constraints, StampOrder
 from microcosm.worlds.possible import Possibilities, Undecided
 from microcosm.worlds.propagation import MEMBERS, Closed, Orientation, PossibleTable
 from microcosm.worlds.search import GreedyChoice, NoWorld, complete, guess

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.errors import Undefined, UnknownEvent
-from microcosm.givens.clock import Clock
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation
 from microcosm.worlds.world import World
 from tests.enumeration import all_worlds
 from tests.notation import mc

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from microcosm.cli import output
 from microcosm.cli.show.proofs import events_field
 from microcosm.errors import Contradiction, MicrocosmError
-from microcosm.givens.clock import Clock
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import Derivation, concludes
 from microcosm.logic.rulebook import RuleBook, read_rules

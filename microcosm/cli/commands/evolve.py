@@ -91,11 +91,7 @@ def evolve(
 
 
 @app.command("merge")
-def merge(
-    files: options.Files,
-    out: options.Out = None,
-    strict: options.Strict = False,
-) -> int:
+def merge(files: options.Files, out: options.Out = None, strict: options.Strict = False) -> int:
     """The union of what several microcosms know.
 
     Where one states that a message was sent and another that it was received, the sending comes first.

@@ -100,7 +100,8 @@ def manual_page() -> str:
         title = group
         context = typer.Context(command, info_name=f"{NAME} {path}", **SETTINGS)
         usage = " ".join(command.collect_usage_pieces(context))
-        lines += [f'.SS "{NAME} {_roff(path)} {_quoted(usage)}"', *_paragraphs(cleandoc(command.help or ""))]
+        usage = _roff(usage).replace('"', "\\(dq")
+        lines += [f'.SS "{NAME} {_roff(path)} {usage}"', *_paragraphs(cleandoc(command.help or ""))]
         for names, text in filter(
             None, (each.get_help_record(context) for each in command.get_params(context))
         ):
@@ -121,10 +122,6 @@ def _roff(text: str) -> str:
     """Text that roff shows as it stands."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text
-
-
-def _quoted(text: str) -> str:
-    return _roff(text).replace('"', "\\(dq")
 
 
 LOG = "photo-album.jsonl"

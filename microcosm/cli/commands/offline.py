@@ -202,11 +202,7 @@ UNDECIDED = "undecided: the search was stopped before it was known whether any w
 
 
 @app.command("check")
-def check(
-    files: options.Files,
-    limit: options.Limit = None,
-    strict: options.StrictLog = False,
-) -> int:
+def check(files: options.Files, limit: options.Limit = None, strict: options.StrictLog = False) -> int:
     """Whether all that is given can be true together.
 
     Finds every contradiction, also those that only a search by cases sees, and names as few givens as

@@ -23,11 +23,7 @@ app = Typer()
 
 
 @app.command("online")
-def online(
-    asked: options.Pair,
-    strict: options.Strict = False,
-    must_exist: options.MustExist = False,
-) -> int:
+def online(asked: options.Pair, strict: options.Strict = False, must_exist: options.MustExist = False) -> int:
     """The verdict on two events, and its proof.
 
     The verdict is < (A happens before B), >, || (concurrent), <> (causally related, direction not

@@ -19,7 +19,7 @@ from microcosm.questions.ask import pair_questions
 from microcosm.questions.language import Questions
 from microcosm.questions.reader import known_together, read_questions, read_sought
 from microcosm.text.names import quote
-from microcosm.text.quoted import readable
+from microcosm.text.statement import readable
 
 if TYPE_CHECKING:
     from microcosm.questions.answers import Answer, Witness

@@ -32,7 +32,7 @@ def list_rules() -> int:
     Example:
       microcosm rules list
     """
-    from microcosm.logic.printer import premise_text
+    from microcosm.logic.rule_grammar import premise_text
 
     book = rulebook()
     if output.for_machines():
@@ -53,9 +53,7 @@ def list_rules() -> int:
 
 
 @app.command("show")
-def show(
-    name: Annotated[str, Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")],
-) -> int:
+def show(name: Annotated[str, Argument(metavar="RULE", help="The rule's name, e.g. In-Tr.")]) -> int:
     """One rule, as its file has it.
 
     \b
@@ -108,16 +106,13 @@ def check() -> int:
 
 def citation(rule: Rule) -> str:
     """Where a rule comes from, as its comments say, or those at the top of its file; or nothing."""
-    for text in (rule.text, _head(rule)):
+    head = "" if rule.file is None else files.read_text(rule.file).partition("\nrule ")[0]
+    for text in (rule.text, head):
         comments = " ".join(line.partition("#")[2].strip() for line in text.splitlines() if "#" in line)
         found = _CITATION.search(comments)
         if found:
             return " ".join(found.group().split())
     return ""
-
-
-def _head(rule: Rule) -> str:
-    return "" if rule.file is None else files.read_text(rule.file).partition("\nrule ")[0]
 
 
 def _place(rule: Rule) -> str:
@@ -126,7 +121,7 @@ def _place(rule: Rule) -> str:
 
 
 def _fields(rule: Rule) -> dict[str, object]:
-    from microcosm.logic.printer import premise_text
+    from microcosm.logic.rule_grammar import premise_text
 
     return {
         "name": rule.name,

@@ -121,7 +121,7 @@ def simulate(
 
 
 def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> SimulationResult:
-    from microcosm.simulation.events import TraceLines
+    from microcosm.simulation.run import TraceLines
     from microcosm.simulation.simulate import simulate as run
 
     try:
@@ -130,16 +130,14 @@ def _run(protocol: str, setting: SimulationSetting, trace: str | None) -> Simula
         lines = TraceLines()
         with output.opened(trace) as stream:
             return run(
-                protocol,
-                setting,
-                lambda event: print(json_format.dumps(lines.line(event)), file=stream),
+                protocol, setting, lambda event: print(json_format.dumps(lines.line(event)), file=stream)
             )
     except ProtocolError as error:
         raise exits.UsageError(str(error)) from None
 
 
 def _fields(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> dict[str, object]:
-    from microcosm.simulation.events import process_name
+    from microcosm.simulation.run import process_name
 
     monitors = PROTOCOLS[protocol].monitors(setting.processes)
     return {
@@ -161,7 +159,7 @@ def _rounded(value: float | None) -> float | None:
 
 def _show(protocol: str, setting: SimulationSetting, outcome: SimulationResult) -> None:
     from microcosm.cli.show.tables import draw, new_table
-    from microcosm.simulation.events import process_name
+    from microcosm.simulation.run import process_name
 
     statistics = outcome.statistics
     network = [

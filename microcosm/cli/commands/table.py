@@ -16,15 +16,14 @@ from microcosm.cli.show import tables
 from microcosm.cli.show.proofs import Style
 from microcosm.cli.show.verdict import by_complete, words_of
 from microcosm.givens.relation import Relation
-from microcosm.queries.concluded import ConcludedOffline
+from microcosm.queries.batch import ConcludedOffline
 from microcosm.tuning import kept
 from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.cli.output import Fields
     from microcosm.cli.show.tables import Rows, Verdict
-    from microcosm.queries.batch import VerdictTable
-    from microcosm.queries.concluded import Shown
+    from microcosm.queries.batch import Shown, VerdictTable
     from microcosm.queries.possible import PairsLeft
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop

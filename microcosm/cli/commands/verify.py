@@ -13,7 +13,7 @@ from microcosm.cli import exits, options, output, reading
 from microcosm.errors import Stopped
 from microcosm.kernel import check as kernel
 from microcosm.kernel.consistent import surely_consistent
-from microcosm.text.strict_json import TwiceError, decode_json
+from microcosm.text.json_form import TwiceError, decode_json
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
-from microcosm.cli.session import asking, questions
+from microcosm.cli.session import questions
 from microcosm.cli.session.session import Answer, Command, digest_now, opened, reply
 from microcosm.errors import TextError
 from microcosm.files import STDIN, aside
@@ -251,22 +251,25 @@ COMMANDS: dict[str, Command] = {
     "possible": Command(
         "possible A B",
         "which of <, > and || may be, and a world for each",
-        asking.possible,
+        questions.possible,
         ("possible like view",),
     ),
     "offline": Command(
-        "offline A B", "what cannot be and what must be, with proofs", asking.offline, ("offline like view",)
+        "offline A B",
+        "what cannot be and what must be, with proofs",
+        questions.offline,
+        ("offline like view",),
     ),
     "what": Command(
         "what if A < B",
         "what would be ruled out then, or why it cannot be; nothing changes",
-        asking.assume,
+        questions.assume,
         ("what if like < upload", "what if like || view"),
     ),
-    "assume": Command("assume A < B", "the same as `what if`", asking.assume),
+    "assume": Command("assume A < B", "the same as `what if`", questions.assume),
     "online": Command("online A B", "how A and B stand: `A ? B`", questions.decide, ("online like view",)),
     "table": Command("table", "how all events stand to each other", questions.table),
-    "check": Command("check", "whether all that is given can be true together", asking.check),
+    "check": Command("check", "whether all that is given can be true together", questions.check),
     "events": Command(
         "events [/REGEX/] [FIELD=VALUE]",
         "every event, or those whose name or words have it; a field: process, kind, file, ...",
@@ -277,41 +280,47 @@ COMMANDS: dict[str, Command] = {
     "find": Command(
         "find PATTERN",
         "the events that match, or the tuples for which it is true; and those of which it is open",
-        asking.find,
+        questions.find,
         ('find label ~ "upload"', "find write(k) || write(k)"),
     ),
     "event": Command(
         "event NAME(…) where …",
         "name events by what they say, for questions",
-        asking.define,
+        questions.define,
         (r'event write(k) where label ~ "write (?<k>\w+)"',),
     ),
     "state": Command(
         "state NAME from … until …",
         "name what a process is in between two events",
-        asking.define,
+        questions.define,
         ('state holding from label ~ "got" until label ~ "gave up"',),
     ),
     "never": Command(
-        "never A R B", "whether it holds for all that match", asking.ask, ("never write(k) || write(k)",)
+        "never A R B", "whether it holds for all that match", questions.ask, ("never write(k) || write(k)",)
     ),
     "every": Command(
-        "every A after some B", "the same of each A", asking.ask, ("every read(k) after some write(k)",)
+        "every A after some B", "the same of each A", questions.ask, ("every read(k) after some write(k)",)
     ),
     "possibly": Command(
-        "possibly S and T", "whether some consistent cut sees these states", asking.ask, ("possibly a and b",)
+        "possibly S and T",
+        "whether some consistent cut sees these states",
+        questions.ask,
+        ("possibly a and b",),
     ),
     "definitely": Command(
         "definitely S and T",
         "whether each run goes through one that does",
-        asking.ask,
+        questions.ask,
         ("definitely a and b",),
     ),
     "assert": Command(
-        "assert FORMULA", "the same of any formula", asking.ask, ("assert for all w: write(_): w = w",)
+        "assert FORMULA", "the same of any formula", questions.ask, ("assert for all w: write(_): w = w",)
     ),
     "settle": Command(
-        "settle A B", "what would settle how they stand; or a question", asking.settle, ("settle like view",)
+        "settle A B",
+        "what would settle how they stand; or a question",
+        questions.settle,
+        ("settle like view",),
     ),
     "add": Command(
         "[add] STATEMENT",

@@ -79,7 +79,8 @@ def _ask_the_terminal() -> None:
 def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
     """Answer every line; the exit code: 4 where one could not be read, 1 where one was refused, else 0."""
     worst = exits.HOLDS
-    for line in map(_text, lines):
+    for raw in lines:
+        line = raw.rstrip(b"\r\n").decode("utf-8", "surrogateescape")  # of no UTF-8 what no line may hold
         if not json:
             output.say(f"{PROMPT}{output.printable(line)}".rstrip())
         outcome, over = exits.FAULT, False  # unless it is answered
@@ -115,8 +116,3 @@ def standard_input() -> Iterator[bytes]:
     """The lines of standard input as they come; none where it is closed."""
     if sys.stdin is not None:
         yield from sys.stdin.buffer
-
-
-def _text(raw: bytes) -> str:
-    """A line without its end; bytes that are no UTF-8 become what no line may hold."""
-    return raw.rstrip(b"\r\n").decode("utf-8", "surrogateescape")

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 from microcosm.cli import exits, output
 from microcosm.cli.options import stop_after
 from microcosm.cli.show.proofs import events_field, given_from
-from microcosm.cli.show.verdict import (
-    IN_WORDS,
-    proof_below,
-    prose,
-    statement,
-    verdict_line,
-    words_of,
-)
+from microcosm.cli.show.verdict import IN_WORDS, proof_below, prose, statement, verdict_line, words_of
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation, Words, proof_object
 from microcosm.order.order import fits_as_stated, lacking

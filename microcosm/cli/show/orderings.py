@@ -147,11 +147,7 @@ def explained(panels: Sequence[Panel]) -> Iterator[str]:
 
 
 def panels(
-    computation: Computation,
-    lines: Sequence[int] | None,
-    ordering: Ordering,
-    verdict: Verdict,
-    row: Row,
+    computation: Computation, lines: Sequence[int] | None, ordering: Ordering, verdict: Verdict, row: Row
 ) -> list[Panel]:
     """The witnesses of one ordering. `lines` is the execution that the log records, where it does."""
     execution, closure, _ = row
@@ -280,15 +276,12 @@ def svg(
     for panel, top, place in zip(panels, tops, places, strict=True):
         sheet.text(panel.caption, _MARGIN, top + 14, whole=True)
         _draw(sheet, panel, place, wide, words or {})
-        holes = {event: missing[name] for event, name in _named(panel) if missing and name in missing}
-        for event, hole in holes.items():
-            x, y = place[event]
-            sheet.zigzag((x - _COLUMN // 2, y), hole)
+        for event in panel.order():
+            hole = (missing or {}).get(panel.computation.names[event])
+            if hole is not None:
+                x, y = place[event]
+                sheet.zigzag((x - _COLUMN // 2, y), hole)
     return sheet.svg(f"Message ordering {title}", wide, high, alone=True)
-
-
-def _named(panel: Panel) -> Iterator[tuple[int, str]]:
-    return ((event, panel.computation.names[event]) for event in panel.order())
 
 
 def _places(panel: Panel, top: int) -> dict[int, tuple[int, int]]:

@@ -9,13 +9,12 @@ from typing import NamedTuple, TextIO
 
 from microcosm.cli import output
 from microcosm.cli.output import can_show, is_terminal, printable, styled, width
-from microcosm.givens.clock import Clock
 from microcosm.givens.facts import Evidence, GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation
 from microcosm.logic.derivation import Conclusion, Derivation, Fold, from_the_leaves, tree_lines
-from microcosm.logic.printer import ASCII, PAPER, Signs
 from microcosm.logic.rule import ABSENT
+from microcosm.logic.rule_grammar import ASCII, PAPER, Signs
 from microcosm.queries.events import Named, caption
 from microcosm.text.names import quote
 from microcosm.text.statement import is_default
@@ -35,10 +34,7 @@ class Style(NamedTuple):
         fits = can_show("⊢₀⊬⊩⊮├─└│✓✗≤·", stream)
         columns = width(stream)
         return cls(
-            PAPER if fits else ASCII,
-            styled(stream),
-            columns if is_terminal(stream) else None,
-            columns,
+            PAPER if fits else ASCII, styled(stream), columns if is_terminal(stream) else None, columns
         )
 
     def readable(self, text: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from microcosm.givens.relation import Relation
     from microcosm.logic.derivation import Words
-    from microcosm.queries.concluded import Shown
+    from microcosm.queries.batch import Shown
 
 
 MOST_IN_A_MATRIX = 20

@@ -22,7 +22,7 @@ from microcosm.queries.events import caption
 from microcosm.text.names import quote
 
 if TYPE_CHECKING:
-    from microcosm.queries.why_not import PremiseLine
+    from microcosm.engine.steps import PremiseLine
     from microcosm.state.microcosm import Microcosm
 
 
@@ -64,7 +64,7 @@ def stands(known: Microcosm, left: str, right: str) -> tuple[Relation, bool]:
     """
     if not known.givens.complete:
         return known.online(left, right), False
-    from microcosm.queries.concluded import ConcludedOffline
+    from microcosm.queries.batch import ConcludedOffline
 
     shown = known.concluded.verdict(left, right)
     return (Relation.CONCURRENT, True) if isinstance(shown, ConcludedOffline) else (shown, False)

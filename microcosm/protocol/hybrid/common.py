@@ -366,8 +366,4 @@ class Hybrid(Machine):
             assert last not in held or self._holds_back(sender, held[last])
             assert all(message.pid == pid for pid, message in held.items())
 
-    HANDLERS: ClassVar[dict[type, str]] = {
-        HybridMessage: "_on_message",
-        Ack: "_on_ack",
-        Permit: "_on_permit",
-    }
+    HANDLERS: ClassVar[dict[type, str]] = {HybridMessage: "_on_message", Ack: "_on_ack", Permit: "_on_permit"}

@@ -76,11 +76,7 @@ class HybridDependencies(HybridQueue[NamingOutgoing]):
     MULTICAST = False
 
     def __init__(
-        self,
-        me: int,
-        known: Container[int] | None = None,
-        window: int = WINDOW,
-        budget: int | None = BUDGET,
+        self, me: int, known: Container[int] | None = None, window: int = WINDOW, budget: int | None = BUDGET
     ) -> None:
         """`budget` None: no bound."""
         super().__init__(me, known, window)
@@ -226,8 +222,4 @@ class HybridDependencies(HybridQueue[NamingOutgoing]):
             if not message.permit:
                 assert missing.first >= message.waits, "a flag is missing"
 
-    HANDLERS: ClassVar[dict[type, str]] = {
-        Dependent: "_on_message",
-        Ack: "_on_ack",
-        Permit: "_on_permit",
-    }
+    HANDLERS: ClassVar[dict[type, str]] = {Dependent: "_on_message", Ack: "_on_ack", Permit: "_on_permit"}

@@ -28,9 +28,8 @@ from microcosm.spark.bisim.plain_rows import digests, json_form, of_batch, of_li
 from microcosm.spark.io.events import ODD_ROWS, arrow_schema, batched
 from microcosm.spark.io.inputs import LINES, PARQUET, Piece
 from microcosm.state.microcosm import Microcosm
-from microcosm.text.json_form import givens_from_json, givens_to_json
+from microcosm.text.json_form import decode_json, givens_from_json, givens_to_json
 from microcosm.text.mc_reader import read_givens
-from microcosm.text.strict_json import decode_json
 from microcosm.traces.formats.parquet import expect_once, records
 from microcosm.traces.text.lines import LINE_LIMIT
 from microcosm.worlds.propagation import MEMBERS

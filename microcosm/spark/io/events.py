@@ -21,9 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
-from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import json_text, of_float
 from microcosm.givens.exact import number as exact_number
+from microcosm.givens.relation import Stamp
 from microcosm.traces.event import NOTHING, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import in_execution
 from microcosm.traces.formats.parquet import stamp_columns

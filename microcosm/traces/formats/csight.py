@@ -31,10 +31,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from microcosm.traces.event import LARGEST, Counted, TraceEvent
+from microcosm.traces.event import LARGEST, Contents, Counted, TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.spool import Contents
 from microcosm.traces.text.lines import LOOKED_AT, BadLine, Lines
 from microcosm.traces.text.records import between_executions
 

@@ -29,10 +29,9 @@ from operator import itemgetter
 from sys import intern
 from typing import Any, NamedTuple
 
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Contents, Spool, TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.spool import Contents, Spool
 from microcosm.traces.text.lines import BadLine, Lines, NotJson, any_object, json_object, json_text, why_bad
 
 

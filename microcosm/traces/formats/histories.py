@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isfinite
 
-from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import of_float
+from microcosm.givens.relation import Stamp
 from microcosm.traces.event import TraceEvent, writable
 from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report

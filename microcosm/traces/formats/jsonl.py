@@ -23,8 +23,8 @@ from sys import intern
 from typing import IO, cast
 
 from microcosm.errors import TextError
-from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import in_json, json_text, number_or_infinity, of_float
+from microcosm.givens.relation import Stamp
 from microcosm.traces.event import COUNTED, KINDS, LARGEST, NOTHING, Counted, TraceEvent, as_clock
 from microcosm.traces.options import LeftOut, Lives, Options
 from microcosm.traces.report import Report

@@ -22,10 +22,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.event import Counted, Spool, TraceEvent
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.spool import Spool
 from microcosm.traces.text.lines import BadLine, Lines
 
 SENDING = ("send", "isend")

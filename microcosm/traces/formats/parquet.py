@@ -23,8 +23,8 @@ from math import isfinite
 from typing import IO, TYPE_CHECKING, Any
 
 from microcosm.errors import TextError, installing
-from microcosm.givens.clock import Stamp
 from microcosm.givens.exact import above, as_float, below, json_text, number_or_infinity, written
+from microcosm.givens.relation import Stamp
 from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy, record_stating
 from microcosm.traces.options import Options

@@ -124,12 +124,7 @@ def one_line(lines: Iterator[tuple[int, str]], delimiter: Delimiter) -> Iterator
 _TIMED = r"^(?<timestamp>\d+) (?<host>\S+) (?<clock>{.*})(?:\n(?!\d+ \S+ {)(?<event>.*))?"
 """Records with the clock first as GoVector writes them where it is to say the time."""
 
-SHAPES: tuple[Shape, ...] = (
-    event_first,
-    clock_first,
-    one_line,
-    partial(matched, record_pattern(_TIMED, "")),
-)
+SHAPES: tuple[Shape, ...] = (event_first, clock_first, one_line, partial(matched, record_pattern(_TIMED, "")))
 """In this order of preference, when the text does not tell."""
 
 

@@ -10,10 +10,9 @@ from microcosm.protocol.catalogue import with_budget
 from microcosm.protocol.hybrid.dependencies import HybridDependencies
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Ack, Dependent, Packet, Permit
-from microcosm.simulation.events import Event, check
 from microcosm.simulation.explore import Explorer, survey
 from microcosm.simulation.explore_state import ExploreScope
-from microcosm.simulation.run import Constant, Network, NetworkLink, Run
+from microcosm.simulation.run import Constant, Event, Network, NetworkLink, Run, check
 from microcosm.simulation.simulate import Gauge, Mixture, Statistics
 from tests.protocol.random_net import RandomNet
 from tests.simulation.send_check import Strategy, sent_too_early

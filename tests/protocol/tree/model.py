@@ -1,6 +1,6 @@
 """The formal model of Tree Topologies, section 3: configurations of a tree of nodes, and their steps.
 
-A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree.static`): a configuration
+A model to be explored, not a protocol to be run (that is `microcosm.protocol.tree_static`): a configuration
 is the history of sends and receptions and the queues of all nodes, and `steps` yields every next one. As
 corrected (theory/errata-protocols.md): M-Route passes on only what has not arrived, M-Forward pushes into
 the queue of the node that it reaches, and nobody sends to itself.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from microcosm.errors import ProtocolError
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Routed, TreeChange, Welcome
-from microcosm.protocol.tree.dynamic import DynamicTreeNode, heir, without
+from microcosm.protocol.tree_dynamic import DynamicTreeNode, heir, without
 
 STAR = {0: 0, 1: 0, 2: 0, 3: 0}
 PATH = {0: 0, 1: 0, 2: 1, 3: 2}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from microcosm.errors import ProtocolError
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Migration, Posted
-from microcosm.protocol.tree.dynamic import ActorNode
+from microcosm.protocol.tree_dynamic import ActorNode
 
 PATH = {0: 0, 1: 0, 2: 1}
 STAR = {0: 0, 1: 0, 2: 0, 3: 0}

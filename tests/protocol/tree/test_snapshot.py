@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from microcosm.protocol.machine import Delivery, Send
 from microcosm.protocol.packets import Marker, Routed
-from microcosm.protocol.tree.static import SnapshotNode
+from microcosm.protocol.tree_static import SnapshotNode
 from tests.protocol.tree.model import Configuration, Mail, Rec, Snd, consistent, well_formed_tree
 
 PATH = (1, 1, 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from microcosm.errors import ProtocolError
 from microcosm.protocol.catalogue import on_tree
-from microcosm.protocol.tree.static import check_tree, complete_tree, tree_of
+from microcosm.protocol.tree_static import check_tree, complete_tree, tree_of
 from tests.protocol.random_net import RandomNet
 from tests.protocol.tree.model import next_hop, well_formed_tree
 

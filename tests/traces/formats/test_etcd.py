@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microcosm.traces import reading as formats
-from microcosm.traces.event import TraceEvent
+from microcosm.traces.event import Contents, TraceEvent
 from microcosm.traces.extract import extract
 from microcosm.traces.formats.etcd import Node
 from microcosm.traces.report import Report
-from microcosm.traces.spool import Contents
 from tests.thorough import draws
 from tests.traces.logs import REAL, closed, read_text, told
 

@@ -17,7 +17,7 @@ from microcosm.givens.givens import Givens
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract, microcosm_of_logs
-from microcosm.traces.formats.spans.span import Span, Spans
+from microcosm.traces.formats.span import Span, Spans
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from tests.traces.logs import closed, read_text, told

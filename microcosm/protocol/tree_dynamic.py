@@ -50,7 +50,7 @@ from typing import Any, ClassVar, NamedTuple
 from microcosm.errors import ProtocolError
 from microcosm.protocol.machine import OUT_OF_WINDOW, UNKNOWN_PROCESS, UNSOUND, WINDOW, Delivery, Machine
 from microcosm.protocol.packets import CHANGES, MOVES, Migration, Packet, Posted, Routed, TreeChange, Welcome
-from microcosm.protocol.tree.static import TreeNode, hops
+from microcosm.protocol.tree_static import TreeNode, hops
 
 GONE = "its receiver is gone"
 

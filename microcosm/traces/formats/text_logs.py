@@ -25,7 +25,7 @@ from contextlib import suppress
 from itertools import chain, islice
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.plain.json_logs import (
+from microcosm.traces.formats.json_logs import (
     PRIORITIES,
     is_logging,
     is_structlog,
@@ -33,7 +33,7 @@ from microcosm.traces.formats.plain.json_logs import (
     of_stream,
     structlog,
 )
-from microcosm.traces.formats.plain.log import (
+from microcosm.traces.formats.plain_log import (
     KIND_WORDS,
     NAMING,
     PASSED_OVER,

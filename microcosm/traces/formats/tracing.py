@@ -23,7 +23,7 @@ told by annotations (`cs`, `cr`, `sr`, `ss`), they always may.
 `TraceID,SpanID,ParentID,PodName,OperationName,StartTimeUnixNano,EndTimeUnixNano,Duration`. The parent of a
 first span is `root`.
 
-What spans prove stands in `microcosm.traces.formats.spans.span`.
+What spans prove stands in `microcosm.traces.formats.span`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from sys import intern
 
 from microcosm.errors import TraceError
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.spans.span import Span, Spans, text_of, time_of
+from microcosm.traces.formats.span import Span, Spans, text_of, time_of
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import Elements, marks_in, of_json, units

@@ -16,11 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from microcosm.traces.event import Counted, TraceEvent
+from microcosm.traces.event import Counted, Spool, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
-from microcosm.traces.spool import Spool
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.formats.plain.log import (
+from microcosm.traces.formats.plain_log import (
     KIND_WORDS,
     Named,
     PlainLine,

@@ -9,7 +9,7 @@ import pytest
 
 from microcosm import Microcosm, Relation
 from microcosm.kernel.check import check
-from microcosm.queries.concluded import ConcludedOffline
+from microcosm.queries.batch import ConcludedOffline
 
 
 def log(rng: Random) -> tuple[str, set[tuple[str, str]]]:

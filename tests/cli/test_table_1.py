@@ -11,13 +11,12 @@ from functools import cache
 
 import pytest
 
+from microcosm.cli.commands.simulate_compare import RTTS, SIZES, CostRow, table
 from microcosm.protocol.catalogue import PROTOCOLS
 from microcosm.protocol.comparators import KS, MF, RST, Cykas, Newtop
 from microcosm.protocol.hybrid.unicast import HybridBasic
 from microcosm.protocol.packets import Ack, Packet, Permit, YouCanTell
-from microcosm.simulation.events import carries_message
-from microcosm.simulation.measure import RTTS, SIZES, CostRow, table
-from microcosm.simulation.run import Constant, Network, NetworkLink, Run
+from microcosm.simulation.run import Constant, Network, NetworkLink, Run, carries_message
 from microcosm.simulation.simulate import Gauge, Mixture, SimulationSetting, simulate, steady_stream
 
 COLUMNS = ("rst", "ks", "newtop", "mf", "cykas", "hybrid-basic", "hybrid-sps")

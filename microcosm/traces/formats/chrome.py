@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from microcosm.traces.event import TraceEvent, writable
-from microcosm.traces.formats.spans.span import text_of
+from microcosm.traces.formats.span import text_of
 from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.json_units import marks_in, units
