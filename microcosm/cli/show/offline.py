@@ -16,10 +16,12 @@ from microcosm.cli.show.verdict import (
     verdict_line,
     words_of,
 )
+from microcosm.errors import Stopped
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation, Words, proof_object
 from microcosm.order.order import fits_as_stated, lacking
 from microcosm.text.names import quote
+from microcosm.tuning import ALL_TAKE_PART
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -174,16 +176,15 @@ def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     given = known.givens
     if given.rightly_clocked or max(len(given.clocks), given.external_count) > MOST_EVENTS:
         return
-    if not (given.refuted or given.stamps or given.tokens or given.clocks):
+    ordered = given.orderings and len(known) <= ALL_TAKE_PART  # of orderings worlds know nothing
+    if not (given.refuted or given.stamps or given.tokens or given.clocks or ordered):
         stated = any(fact.relation is Relation.RELATED for fact in given.external.values())
-        more = given.orderings or given.complete
-        if not stated or (not more and fits_as_stated(given)):  # mostly there is no need to search
+        if not stated or (not given.beyond_worlds and fits_as_stated(given)):  # mostly no need to search
             return
-    from microcosm.worlds.possible import Undecided
-
+    stop = stop_after(LONGEST)
     try:
-        fits = known.worlds.fits(stop_after(LONGEST))
-    except Undecided:
+        fits = known.worlds.fits(stop) and not (ordered and known.contradiction(stop=stop))
+    except Stopped:
         return
     if not fits:
         output.warn(f"no world fits all that {', '.join(files)} gives: `microcosm check` says why")
