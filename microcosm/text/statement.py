@@ -22,6 +22,7 @@ from microcosm.givens.columns import Message, many
 from microcosm.givens.event_table import EventRow, Repeated
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS, expect_text
+from microcosm.text.names import quote
 
 STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
 """A quoted text, its escapes unchecked. Possessive throughout, so that length costs no memory."""
@@ -69,6 +70,15 @@ def expect_named(*events: str) -> None:
     expect_text(*events)
     for fault in filter(None, map(unfit, events)):
         raise Undefined(fault)
+
+
+def spelled(fact: Correspondence) -> str:
+    """A correspondence as a file states it, without its source. Cost: linear in the names.
+
+    >>> spelled(Correspondence("log in", Relation.CONCURRENT, "upload", "message m7"))
+    '"log in" || upload'
+    """
+    return f"{quote(fact.left)} {fact.relation} {quote(fact.right)}"
 
 
 def shown(text: str) -> str:
