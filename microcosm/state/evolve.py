@@ -73,7 +73,7 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
         other = Prover(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
         problem = f"`{spelled(fact)}` would close a cycle"
         if other is None:
-            raise Contradiction(f"{problem}: {cycle} < {cycle.path[0]}") from None
+            raise Contradiction(f"{problem}: {cycle} < {quote(cycle.path[0])}") from None
         raise _refused(problem, other) from None
     givens.add(fact)
     contradiction = _contradiction(engine, givens, clash, strict)
@@ -338,7 +338,7 @@ def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradic
     Cost: linear in the givens and the cycle.
     """
     path = cycle.path
-    shown = " < ".join([*path[:6], *(["…"] if len(path) > 6 else []), path[0]])
+    shown = " < ".join([*map(quote, path[:6]), *(["…"] if len(path) > 6 else []), quote(path[0])])
     plan = compile_rules(rules).order
     if plan is None or not plan.plain or len(path) < 2:
         return Contradiction(f"contradiction: the order closes a cycle: {shown}")

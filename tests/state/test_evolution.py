@@ -215,6 +215,7 @@ def test_what_no_file_could_name_is_no_event(name: str) -> None:
     ("doing", "said"),
     [
         (lambda m: m.add('"b < c" < a'), '`"b < c" < a` would close a cycle: ⊢₀ a < "b < c" already'),
+        (lambda m: Microcosm.parse('"b < c" < a < "b < c"'), 'a cycle: "b < c" < a < "b < c"'),
         (lambda m: m.remove('"b < c" || a'), '`"b < c" || a` cannot be removed'),
         (lambda m: m.update('"b < c" < d'), '`"b < c" <> d` is not an external given'),
     ],
