@@ -25,6 +25,7 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.order.bits import bits, transposed
 from microcosm.state.microcosm import Microcosm
 from microcosm.text.names import quote
+from microcosm.text.statement import spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Comparison:
         if self.same:
             return "both know the same"
         parts = [
-            f"only the {whose} knows: {quote(fact.left)} {fact.relation} {quote(fact.right)}"
+            f"only the {whose} knows: {spelled(fact)}"
             for whose, facts in zip(("first", "second"), self.news, strict=True)
             for fact in (news.fact for news in facts)
         ]

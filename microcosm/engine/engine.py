@@ -40,6 +40,7 @@ from microcosm.order.clock_order import agreeing
 from microcosm.order.happens_before import Cycle, HappensBefore
 from microcosm.order.order import labelled
 from microcosm.order.rows import Rows
+from microcosm.text.names import quote
 from microcosm.tuning import gc_paused
 
 _CONCURRENT, _RELATED = initial(Relation.CONCURRENT), initial(Relation.RELATED)
@@ -65,7 +66,7 @@ class CyclicGivens(MicrocosmError):
     """The givens close a cycle: each event of `path` is before the next, the last before the first."""
 
     def __init__(self, path: list[str]) -> None:
-        super().__init__(" < ".join(path))
+        super().__init__(" < ".join(map(quote, path)))
         self.path = path
 
 

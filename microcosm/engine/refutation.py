@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations, starmap
+from math import inf
 
 from microcosm.engine.body import LEFT, RIGHT, Body, PairLiteral
 from microcosm.engine.join import Join
@@ -32,6 +34,9 @@ from microcosm.worlds.search import STOPPED, Stop
 
 Fact = tuple[Relation, int, int]
 """A relation judged of two positions."""
+
+_FACTS, _EVENTS = 256, 16
+"""After so many facts that wake rules, and events from which it is begun, it is asked whether to stop."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,10 @@ class Hypothesis:
         steps: Steps,
         memo: Memo,
         events: Iterable[int],
+        stop: Stop | None = None,
     ) -> None:
         self.events = sorted(events)
+        self._stop = stop
         self.clash: tuple[Fact, Fact] | None = None
         self._clashes = clashes
         self._steps, self._memo = steps, memo
@@ -73,10 +80,7 @@ class Hypothesis:
         self._done: dict[Fact, Derivation] = {}
         self._at = 0  # the facts of the trail before it have woken their rules
         self._triggers: dict[Relation, list[_Trigger]] = {}
-        for pred in [pred for pred in steps.program.concluding if pred[0] is Judgement.OFFLINE]:
-            for rule in steps.rules(pred):
-                self._prepare(rule)
-        self.propagate()
+        self._prepared = False
 
     def holds(self, relation: Relation, a: int, b: int) -> bool:
         """Whether the relation is judged."""
@@ -114,8 +118,18 @@ class Hypothesis:
         self.propagate()
 
     def propagate(self) -> None:
-        """Let every fact wake the rules that mention it, until nothing is new or two facts clash."""
+        """Let every fact wake the rules that mention it, until nothing is new or two facts clash.
+
+        Raises `Stopped` where it is told to stop, which it asks now and then; called again it goes on.
+        """
+        if not self._prepared:
+            self._triggers.clear()
+            for pred in [pred for pred in self._steps.program.concluding if pred[0] is Judgement.OFFLINE]:
+                for rule in self._steps.rules(pred):
+                    self._prepare(rule)
+            self._prepared = True
         while self._at < len(self._trail) and self.clash is None:
+            self._give_up(self._at, _FACTS)
             fact = self._trail[self._at]
             self._at += 1
             for trigger in self._triggers.get(fact[0], ()):
@@ -161,6 +175,10 @@ class Hypothesis:
         assert self.clash is not None
         return clash_of(*(self.derivation(*fact) for fact in self.clash))
 
+    def _give_up(self, at: int, each: int) -> None:
+        if self._stop is not None and at % each == each - 1 and self._stop():
+            raise Stopped(STOPPED)
+
     def _add(self, fact: Fact, why: Derivation | tuple[Body, Env] | None) -> None:
         if fact in self._why:
             return
@@ -199,7 +217,8 @@ class Hypothesis:
     def _begin(self, rule: Body) -> None:
         """What a rule concludes from lower strata alone."""
         join = Join(rule, (LEFT,), RIGHT, self._memo)
-        for a in self.events:
+        for at, a in enumerate(self.events):
+            self._give_up(at, _EVENTS)
             for b in bits(join.solve({LEFT: a}, self._inside & ~(1 << a))):
                 self._add((rule.head[1], a, b), (rule, {LEFT: a, RIGHT: b}))
 
@@ -253,19 +272,28 @@ ASSUMED = (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT)
 class Refutation:
     """The offline judgements of one microcosm over some events, refuted as far as is asked.
 
-    `stop` is asked before each assumption whether to give up.
+    `stop` is asked before each assumption, and now and then between two, whether to give up; `most`
+    assumptions are made.
     """
 
     def __init__(
-        self, rules: RuleBook, steps: Steps, memo: Memo, events: list[int], stop: Stop | None = None
+        self,
+        rules: RuleBook,
+        steps: Steps,
+        memo: Memo,
+        events: list[int],
+        stop: Stop | None = None,
+        most: float = inf,
     ) -> None:
         known = assumptions(rules)
-        self.hypothesis = Hypothesis(known.clashes, steps, memo, events)
+        self.hypothesis = Hypothesis(known.clashes, steps, memo, events, stop)
+        with suppress(Stopped):  # whatever goes on from here is stopped, too
+            self.hypothesis.propagate()
         self._rules = known.rules
         related = any(rule.assumed is Relation.RELATED for rule in known.rules)
         self._assumed = (*ASSUMED, Relation.RELATED) if related else ASSUMED
         self._steps, self._memo = steps, memo
-        self._stop = stop
+        self._stop, self._left = stop, most
         self._guards: dict[tuple[int, int, int], bool] = {}
 
     @property
@@ -279,6 +307,7 @@ class Refutation:
         Cost: at depth k, up to (3n²)^k propagations and more, repeated while something is refuted.
         """
         expect(int, "depth of assumptions", depth)
+        self.hypothesis.propagate()
         nested = [self._deepened(depth)]
         try:
             while nested:
@@ -307,6 +336,7 @@ class Refutation:
 
         Cost: exponential in the `<>` at worst.
         """
+        self.hypothesis.propagate()
         for relation in self._assumed:
             deque(self._try(relation, a, b, None), maxlen=0)
 
@@ -315,6 +345,7 @@ class Refutation:
 
         Cost: exponential in the `<>` at worst.
         """
+        self.hypothesis.propagate()
         mark = self.hypothesis.mark()
         try:
             return self._search()
@@ -383,7 +414,8 @@ class Refutation:
         return None if rule is None else (rule, a, b)
 
     def _assume(self, relation: Relation, a: int, b: int) -> None:
-        if self._stop is not None and self._stop():
+        self._left -= 1
+        if self._left < 0 or (self._stop is not None and self._stop()):
             raise Stopped(STOPPED)
         self.hypothesis.assume(relation, a, b)
 

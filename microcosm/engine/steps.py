@@ -304,7 +304,7 @@ class _Asker:
             env = self._nearest_fit(lowered, {LEFT: x, RIGHT: y})
             at = {name: env[n] for n, name in enumerate(lowered.variables) if n in env}
             shown = {
-                name: self._words(names[at[name]]) if name in at else "some event"
+                name: self._words(names[at[name]]) if name in at else "some third event"
                 for name in lowered.variables
             }
             events = tuple(names[place] for place in at.values())

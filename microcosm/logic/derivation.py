@@ -67,7 +67,7 @@ class Conclusion:
     right: str | None
 
     def __str__(self) -> str:
-        return conclusion_text(self, PLAIN, words=str)
+        return conclusion_text(self, PLAIN)
 
 
 @dataclass(frozen=True, slots=True)

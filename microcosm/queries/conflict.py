@@ -18,8 +18,7 @@ from microcosm.order.bits import lowest
 from microcosm.order.happens_before import Cycle
 from microcosm.order.rows import Rows
 from microcosm.text.mc_writer import write_mc
-from microcosm.text.names import quote
-from microcosm.text.statement import Clocked, Stamped
+from microcosm.text.statement import Clocked, Stamped, spelled
 from microcosm.worlds.constraints import StampOrder, constraints_of
 from microcosm.worlds.possible import Possibilities
 from microcosm.worlds.search import Stop
@@ -45,7 +44,7 @@ def statement(given: OneGiven) -> str:
             return write_mc(Givens(stamps={given.event: given.stamp})).strip()
         case Clocked():
             return write_mc(Givens(clocks={given.event: given.clock})).strip()
-    return f"{quote(given.left)} {given.relation} {quote(given.right)}"
+    return spelled(given)
 
 
 def named(given: OneGiven) -> tuple[str, ...]:

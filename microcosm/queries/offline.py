@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from microcosm import tuning
 from microcosm.engine.engine import CyclicGivens, Engine
@@ -118,7 +119,7 @@ class Decisions:
             if not worlds.relations:
                 _refuse(self.contradiction(stop))
             events = bits(memo.domain) if self._all else self._relevant(memo, x, y, worlds, stop)
-            search = self._search(memo, [*events, x, y], _limited(stop))
+            search = self._search(memo, [*events, x, y], stop, tuning.ASSUMPTIONS)
             through = True
             try:
                 if depth is None:
@@ -163,6 +164,8 @@ class Decisions:
             left = found[0].common(self.table(0, stop)).fitting()
         except Inconsistent:
             return None
+        except Stopped:
+            return found[0], False
         return None if left is None else (left, found[1])
 
     def contradiction(self, stop: Stop | None = None) -> Derivation | None:
@@ -249,8 +252,8 @@ class Decisions:
             return True
         return bool(given.orderings) or memo.domain.bit_count() <= few
 
-    def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None) -> Refutation:
-        return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop)
+    def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None, most: float = inf) -> Refutation:
+        return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop, most)
 
     def _relevant(self, memo: Memo, x: int, y: int, worlds: Possibility, stop: Stop | None) -> list[int]:
         """Events among which everything that can be refuted of a pair can be refuted.
@@ -321,12 +324,6 @@ def are_shipped(rules: RuleBook) -> bool:
 def _refuse(contradiction: Derivation | None) -> None:
     if contradiction is not None:
         raise Inconsistent(contradiction)
-
-
-def _limited(stop: Stop | None) -> Stop:
-    """Stops after `ASSUMPTIONS` assumptions, too."""
-    left = itertools.count(tuning.ASSUMPTIONS, -1)
-    return lambda: next(left) <= 0 or (stop is not None and stop())
 
 
 def _verdict(search: Refutation, a: int, b: int, sure: tuple[Relation, ...]) -> Offline:

@@ -33,6 +33,7 @@ from microcosm.replica.ledger.evolution import (
 )
 from microcosm.replica.ledger.forgetting import SLACK
 from microcosm.state.forget import without_events
+from microcosm.text.statement import spelled
 
 DISPUTED = "disputed"
 """Of the note that has evolutions of a replica that were taken out, until they are said again."""
@@ -80,9 +81,13 @@ class Changes(Core):
             for fact in facts:
                 related = Correspondence(fact.left, Relation.RELATED, fact.right)
                 if fact.relation is not Relation.BEFORE:
-                    raise Undefined(f"an update gives a direction, such as `a < b`; it cannot be `{fact}`")
+                    raise Undefined(
+                        f"an update gives a direction, such as `a < b`; it cannot be `{spelled(fact)}`"
+                    )
                 if related.key() not in ledger.facts:
-                    raise Undefined(f"`{related}` is not given, so it cannot be updated to `{fact}`")
+                    raise Undefined(
+                        f"`{spelled(related)}` is not given, so it cannot be updated to `{spelled(fact)}`"
+                    )
                 self._admit(fact)
                 replaces = tuple(sorted(ledger.facts[related.key()]))
                 found.append(self._give(fact, at, replaces).dot)
@@ -99,7 +104,7 @@ class Changes(Core):
             found = []
             for fact in facts:
                 if fact.key() not in ledger.facts:
-                    raise Undefined(f"`{fact}` cannot be removed: it is not given as such")
+                    raise Undefined(f"`{spelled(fact)}` cannot be removed: it is not given as such")
                 targets = set(ledger.facts[fact.key()])
                 for dot in list(targets):
                     add = ledger.held[dot]
@@ -331,7 +336,7 @@ class Changes(Core):
 
     def _learn(self, fact: Correspondence, at: float | None) -> list[Dot]:
         if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
-            raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
+            raise Undefined(f"`{spelled(fact)}` is no correspondence: only <, >, ||, <> and !< can be given")
         if fact.left == fact.right:
             raise Undefined(f"an event stands in no relation to itself: {fact.left}")
         fit(fact.left)
@@ -347,7 +352,9 @@ class Changes(Core):
             return True
         aside = self._view.set_aside(fact.key())
         if aside is not None:
-            raise Contradiction(f"`{fact}` is given already, and set aside: {aside}", aside.derivations())
+            raise Contradiction(
+                f"`{spelled(fact)}` is given already, and set aside: {aside}", aside.derivations()
+            )
         return False
 
     def _forget(self, marks: list[DotRun], names: Collection[str]) -> int:

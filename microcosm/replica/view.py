@@ -25,6 +25,8 @@ from microcosm.replica.conflicts import Conflict, Decided, excluded, quarantine,
 from microcosm.replica.ledger.dots import Stream
 from microcosm.replica.ledger.ledger import Delta, FactKey, Ledger
 from microcosm.state.microcosm import Microcosm
+from microcosm.text.names import quote
+from microcosm.text.statement import spelled
 
 
 class LedgerView:
@@ -92,14 +94,14 @@ class LedgerView:
         if fact.relation is Relation.NOT_BEFORE:
             other = known.derive(Judgement.INITIAL, fact.left, Relation.BEFORE, fact.right)
             if other is not None:
-                raise Contradiction(f"`{fact}` contradicts {other.conclusion}", (other,))
+                raise Contradiction(f"`{spelled(fact)}` contradicts {other.conclusion}", (other,))
         known.add(fact)
         refuted = self._refuted(known) if fact.relation is Relation.BEFORE and not last else None
         if refuted is not None:
             other = known.derive(Judgement.INITIAL, refuted.left, Relation.BEFORE, refuted.right)
             known.remove(fact)
             sides = (other,) if other is not None else ()
-            raise Contradiction(f"`{fact}` contradicts the given `{refuted}`", sides)
+            raise Contradiction(f"`{spelled(fact)}` contradicts the given `{spelled(refuted)}`", sides)
 
     def admit_event(self, event: str) -> None:
         """Make sure that an event may be appended to the own chain. Raises `Contradiction`, as `admit`."""
@@ -112,7 +114,7 @@ class LedgerView:
             refuted = self._refuted(known)
             if refuted is not None:
                 self._known = None
-                raise Contradiction(f"`{event}` cannot be next: `{refuted}` is given")
+                raise Contradiction(f"`{quote(event)}` cannot be next: `{spelled(refuted)}` is given")
             return
         self._same_with([], [event])
 
@@ -164,7 +166,7 @@ class LedgerView:
         found = self._quarantine([*self.ledger.given(), *facts], events)
         if [conflict.facts for conflict in found] != [conflict.facts for conflict in self._conflicts]:
             fresh = next(c for c in found if c.facts not in [old.facts for old in self._conflicts])
-            what = "`, `".join(map(str, (*facts, *events)))
+            what = "`, `".join([*map(spelled, facts), *map(quote, events)])
             raise Contradiction(
                 f"`{what}` would contradict, with what is given: {fresh}", fresh.derivations()
             )

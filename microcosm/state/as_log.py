@@ -192,6 +192,6 @@ def _report_left_out(givens: Givens, file: str, report: Report) -> None:
         "orderings": len(givens.orderings),
         "`complete`": int(bool(givens.complete)),
     }
-    found = [f"{count:,} {what}" if what[0] != "`" else what for what, count in counts.items() if count]
+    found = [f"{what} ({count:,})" if what[0] != "`" else what for what, count in counts.items() if count]
     if found:
         report.add("left-out", f"a log cannot say what this says: {', '.join(found)}", file=file)

@@ -30,7 +30,7 @@ from microcosm.logic.rule import Instance, Judged, Judgement, MostAccurate, Not,
 from microcosm.logic.rulebook import RuleBook
 from microcosm.text.mc_reader import parse_correspondences
 from microcosm.text.names import quote
-from microcosm.text.statement import expect_named
+from microcosm.text.statement import expect_named, spelled
 
 GIVABLE = (*GIVEN_RELATIONS, Relation.NOT_BEFORE)
 
@@ -57,13 +57,13 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
     Raises `Contradiction`, `Undefined`. Cost: one row operation for each event whose past changes.
     """
     if fact.relation not in GIVABLE:
-        raise Undefined(f"`{fact}` is no correspondence: only <, >, ||, <> and !< can be given")
+        raise Undefined(f"`{spelled(fact)}` is no correspondence: only <, >, ||, <> and !< can be given")
     expect_distinct(fact.left, fact.right)
     expect_named(fact.left, fact.right)
     key = fact.key()
     if key in givens.external or key in givens.refuted:
         if strict:
-            raise Undefined(f"`{fact}` is given already")
+            raise Undefined(f"`{spelled(fact)}` is given already")
         return
     if strict and fact.relation in GIVEN_RELATIONS:
         _expect_undecided(engine, givens, fact, "cannot be added (strict)")
@@ -71,9 +71,9 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
         clash = engine.add(fact)
     except CyclicGivens as cycle:
         other = Prover(engine, givens).derive(Judgement.INITIAL, fact.right, Relation.BEFORE, fact.left)
-        problem = f"`{fact}` would close a cycle"
+        problem = f"`{spelled(fact)}` would close a cycle"
         if other is None:
-            raise Contradiction(f"{problem}: {cycle} < {cycle.path[0]}") from None
+            raise Contradiction(f"{problem}: {cycle} < {quote(cycle.path[0])}") from None
         raise _refused(problem, other) from None
     givens.add(fact)
     contradiction = _contradiction(engine, givens, clash, strict)
@@ -85,11 +85,13 @@ def add(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> N
 def update(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -> None:
     """`M[a <> b := a < b]`: a direction in place of an external `a <> b`. Raises, costs as `add` does."""
     if fact.relation is not Relation.BEFORE:
-        raise Undefined(f"an update gives a direction, such as `a < b`; it cannot be `{fact}`")
+        raise Undefined(f"an update gives a direction, such as `a < b`; it cannot be `{spelled(fact)}`")
     related = _external(givens, fact.left, Relation.RELATED, fact.right)
     if related is None:
-        pair = f"{fact.left} <> {fact.right}"
-        raise Undefined(f"`{pair}` is not an external given, so it cannot be updated to `{fact}`")
+        pair = replace(fact, relation=Relation.RELATED)
+        raise Undefined(
+            f"`{spelled(pair)}` is not an external given, so it cannot be updated to `{spelled(fact)}`"
+        )
     _drop(engine, givens, related)
     add(engine, givens, fact, strict)
 
@@ -101,7 +103,7 @@ def remove(engine: Engine, givens: Givens, fact: Correspondence, strict: bool) -
     """
     found = _external(givens, fact.left, fact.relation, fact.right)
     if found is None:
-        raise Undefined(f"`{fact}` cannot be removed: {_why_no_given(engine, givens, fact)}")
+        raise Undefined(f"`{spelled(fact)}` cannot be removed: {_why_no_given(engine, givens, fact)}")
     _drop(engine, givens, found)
     if strict and found.relation in GIVEN_RELATIONS:
         _expect_undecided(engine, givens, found, "cannot be removed (strict), for it still follows")
@@ -178,9 +180,9 @@ def _expect_undecided(engine: Engine, givens: Givens, fact: Correspondence, prob
     for relation in (Relation.BEFORE, Relation.AFTER, Relation.CONCURRENT, Relation.RELATED):
         derivation = witness.derive(Judgement.INITIAL, fact.left, relation, fact.right)
         if derivation is not None and (relation is fact.relation or relation is Relation.RELATED):
-            raise Undefined(f"`{fact}` {problem}: {derivation.conclusion} already")
+            raise Undefined(f"`{spelled(fact)}` {problem}: {derivation.conclusion} already")
         if derivation is not None:
-            raise _refused(f"`{fact}` {problem}", derivation)
+            raise _refused(f"`{spelled(fact)}` {problem}", derivation)
 
 
 def _contradiction(engine: Engine, givens: Givens, clash: Clash | None, strict: bool) -> Contradiction | None:
@@ -223,7 +225,7 @@ def explain_evolution(
     change = checked(change).normal()
     given = givens.external.get(change.key())
     if given is None:
-        raise Undefined(f"`{change}` is not an external given, so nothing came with it")
+        raise Undefined(f"`{spelled(change)}` is not an external given, so nothing came with it")
     before = _before(givens, given, update)
     past = Engine(now.rules, before)
     witness = Prover(past, before)
@@ -336,7 +338,7 @@ def _of_cycle(cycle: CyclicGivens, givens: Givens, rules: RuleBook) -> Contradic
     Cost: linear in the givens and the cycle.
     """
     path = cycle.path
-    shown = " < ".join([*path[:6], *(["…"] if len(path) > 6 else []), path[0]])
+    shown = " < ".join([*map(quote, path[:6]), *(["…"] if len(path) > 6 else []), quote(path[0])])
     plan = compile_rules(rules).order
     if plan is None or not plan.plain or len(path) < 2:
         return Contradiction(f"contradiction: the order closes a cycle: {shown}")

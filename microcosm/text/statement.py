@@ -73,6 +73,15 @@ def expect_named(*events: str) -> None:
         raise Undefined(fault)
 
 
+def spelled(fact: Correspondence) -> str:
+    """A correspondence as a file states it, without its source. Cost: linear in the names.
+
+    >>> spelled(Correspondence("log in", Relation.CONCURRENT, "upload", "message m7"))
+    '"log in" || upload'
+    """
+    return f"{quote(fact.left)} {fact.relation} {quote(fact.right)}"
+
+
 def shown(text: str) -> str:
     """A text in an error, quoted and short.
 

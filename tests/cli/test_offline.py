@@ -62,6 +62,34 @@ def test_a_table_of_what_fits_no_world_says_so(run: Run, mode: str) -> None:
     assert ran.err == "warning: no world fits all that m.mc gives: `microcosm check` says why\n"
 
 
+OVERTAKEN = (
+    "ordering fifo-1-1\nsend s1 = m1 p -> q\nsend s2 = m2 p -> q\nreceive r1 = m1 q\nreceive r2 = m2 q\n"
+    "s1 < s2 < r2 < r1\ns1 < r1\n"
+)
+
+
+@pytest.mark.parametrize("text", [OVERTAKEN, write_mc(mc(FIVE_CYCLE))], ids=["ordering", "related"])
+@pytest.mark.parametrize("asked", ["online m.mc", "why m.mc", "table m.mc", "repl m.mc"])
+def test_a_verdict_where_no_world_fits_is_warned_of(run: Run, asked: str, text: str) -> None:
+    """Also where the ordering of messages that is known says so, and whoever asks why."""
+    Path("m.mc").write_text(text, encoding="utf-8")
+    pair = [] if asked[:2] in ("ta", "re") else ["s1", "s2"] if text == OVERTAKEN else ["e0", "e1"]
+    assert run("check", "m.mc").code == 1
+    ran = run(*asked.split(), *pair)
+    assert "warning: no world fits all that m.mc gives: `microcosm check` says why\n" in ran.err
+    assert ran.out
+
+
+def test_a_limit_ends_a_search_that_assumes_nothing(run: Run) -> None:
+    """Under a known ordering propagation alone may take hours; it was never asked whether time is up."""
+    chain = "\n".join(f"e{at} < e{at + 1}" for at in range(400))
+    Path("m.mc").write_text(
+        f"ordering causal\nsend e0 = m p -> q\nreceive e9 = m q\n{chain}\n", encoding="utf-8"
+    )
+    assert run("check", "m.mc", "--limit", "0.01", "--json").json["consistent"] is None
+    assert run("table", "m.mc", "--mode", "possible", "--limit", "0.01", "--json").json["exact"] is False
+
+
 def test_deleting_a_rule_of_a_folder_takes_its_refutations_along(run: Run) -> None:
     Path("m.mc").write_text(write_mc(mc(OPEN_CHORD)), encoding="utf-8")
     Path("rules").mkdir()

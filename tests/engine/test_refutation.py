@@ -102,6 +102,24 @@ def test_told_to_stop_it_stops() -> None:
     assert len(asked) == 4
 
 
+@pytest.mark.parametrize("ends", [0, 1, 2, 5, 9])
+def test_whoever_is_stopped_between_two_assumptions_has_nothing_false_and_can_go_on(ends: int) -> None:
+    """Where there is nothing to assume, it was not asked at all, and `--limit` never came."""
+    chain = " ".join(f"e{at}<e{at + 1}" for at in range(40))
+    whole = search(mc(f"{chain} e5||x"))
+    whole.deepen(0)
+    left = iter([*[False] * ends, True])
+    found = search(mc(f"{chain} e5||x"), stop=lambda: next(left, ends == 0))
+    assert facts(found) < facts(whole)
+    if ends == 0:
+        for go_on in (found.inconsistency, lambda: found.settle(0, 2), lambda: found.deepen(0)):
+            with pytest.raises(Stopped):
+                go_on()
+    else:
+        assert found.inconsistency() is None
+        assert facts(found) == facts(whole)
+
+
 def test_what_may_be_assumed_is_read_off_the_rules() -> None:
     full, paper = (assumptions(read_rules().in_profile(p)) for p in ("full", "paper"))
     assert {rule.assumed for rule in full.rules} == {Relation.BEFORE, Relation.CONCURRENT}

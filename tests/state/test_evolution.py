@@ -5,6 +5,8 @@ An operation is defined or not, its outcome contradictory or not, and a refusal 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from itertools import permutations
 
 import networkx
@@ -207,3 +209,20 @@ def test_what_no_file_could_name_is_no_event(name: str) -> None:
     assert known == Microcosm.parse(known.to_text())
     with pytest.raises(Undefined, match="a name cannot"):
         Microcosm.from_networkx(networkx.DiGraph([("a", name)]))
+
+
+@pytest.mark.parametrize(
+    ("doing", "said"),
+    [
+        (lambda m: m.add('"b < c" < a'), '`"b < c" < a` would close a cycle: ⊢₀ a < "b < c" already'),
+        (lambda m: Microcosm.parse('"b < c" < a < "b < c"'), 'a cycle: "b < c" < a < "b < c"'),
+        (lambda m: m.remove('"b < c" || a'), '`"b < c" || a` cannot be removed'),
+        (lambda m: m.update('"b < c" < d'), '`"b < c" <> d` is not an external given'),
+    ],
+)
+def test_what_is_refused_is_told_as_a_file_would_state_it(
+    doing: Callable[[Microcosm], object], said: str
+) -> None:
+    """Else `b < c < a` is anybody's guess."""
+    with pytest.raises(REFUSED, match=re.escape(said)):
+        doing(Microcosm.parse('a < "b < c"'))

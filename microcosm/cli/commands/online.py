@@ -41,23 +41,20 @@ def verdict_of(
     known: Microcosm, files: Sequence[str], left: str, right: str, *, must_exist: bool = False
 ) -> int:
     """Answer with the verdict on two events of what some files give, and its proof; the exit code."""
-    from microcosm.cli.show.offline import warn_if_inconsistent
-
     if must_exist:
         known.require(left, right)
     with output.progress("proving"):
         verdict, offline = show.stands(known, left, right)
         proof = show.proof_of(known, left, right, offline=offline)
-    show.note_unknown_events(known, left, right)
-    warn_if_inconsistent(known, files)
     lines = chain(
         show.verdict_lines(left, verdict, right, show.words_of(known)), show.proof_below(known, proof)
     )
-    return _answered(known, left, verdict, right, proof, offline, lines)
+    return _answered(known, files, left, verdict, right, proof, offline, lines)
 
 
 def _answered(
     known: Microcosm,
+    files: Sequence[str],
     left: str,
     verdict: Relation,
     right: str,
@@ -67,8 +64,13 @@ def _answered(
 ) -> int:
     """Answer with a verdict, or `lines` that say it; the exit code.
 
-    People are told that it was concluded offline, too, and what would settle one that says nothing.
+    People are told that it was concluded offline, too, and what would settle one that says nothing. Of events
+    that are not known, and where no world fits, it is warned.
     """
+    from microcosm.cli.show.offline import warn_if_inconsistent
+
+    show.note_unknown_events(known, left, right)
+    warn_if_inconsistent(known, files)
 
     def fields() -> dict[str, object]:
         named = {
@@ -128,9 +130,8 @@ def why(
             proof = show.proof_of(known, left, right, offline=offline)
         if since is not None and proof is not None:
             output.note(f"no evolution rule leads to this verdict from what was judged without {since}")
-    show.note_unknown_events(known, left, right)
     lines = _explained(known, files, left, verdict, right, proof)
-    return _answered(known, left, verdict, right, proof, offline, lines)
+    return _answered(known, files, left, verdict, right, proof, offline, lines)
 
 
 @app.command("why-not")

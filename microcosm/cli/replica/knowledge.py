@@ -133,7 +133,8 @@ def import_(path: options.Journal, file: options.File) -> int:
         if left_out:
             output.warn(f"a replica takes over no {', '.join(left_out)}")
         fields = {"file": path, "events": events, "correspondences": facts, "left_out": left_out}
-        return output.answer(fields, f"new: {counted(events, 'event')}, {counted(facts, 'correspondence')}")
+        new = f"new: {counted(events, 'internal event')}, {counted(facts, 'correspondence')}"
+        return output.answer(fields, new)
 
 
 @app.command("export")

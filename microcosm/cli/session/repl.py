@@ -46,11 +46,14 @@ def repl(
       zcat run.jsonl.gz | microcosm repl - --script questions.txt
       echo 'why unshare < view' | microcosm repl album.mc
     """
+    from microcosm.cli.show.offline import warn_if_inconsistent
+
     paths = file or []
     how = How(rulebook(), strict, edit)
     lines = None if script is None else read_bytes(script).splitlines(keepends=True)
     with kept():
         session = Session(opened(paths, how), how, COMMANDS)
+    warn_if_inconsistent(session.known, paths)
     output.tell_warnings()
     if STDIN in paths and lines is None:
         _ask_the_terminal()

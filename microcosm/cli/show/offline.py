@@ -9,10 +9,12 @@ from microcosm.cli import exits, output
 from microcosm.cli.options import stop_after
 from microcosm.cli.show.proofs import events_field, given_from
 from microcosm.cli.show.verdict import IN_WORDS, proof_below, prose, statement, verdict_line, words_of
+from microcosm.errors import Stopped
 from microcosm.givens.relation import Correspondence, Relation
 from microcosm.logic.derivation import Derivation, Words, proof_object
 from microcosm.order.order import fits_as_stated, lacking
 from microcosm.text.names import quote
+from microcosm.tuning import ALL_TAKE_PART
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -167,16 +169,15 @@ def warn_if_inconsistent(known: Microcosm, files: Sequence[str]) -> None:
     given = known.givens
     if given.rightly_clocked or max(len(given.clocks), given.external_count) > MOST_EVENTS:
         return
-    if not (given.refuted or given.stamps or given.tokens or given.clocks):
+    ordered = given.orderings and len(known) <= ALL_TAKE_PART  # of orderings worlds know nothing
+    if not (given.refuted or given.stamps or given.tokens or given.clocks or ordered):
         stated = any(fact.relation is Relation.RELATED for fact in given.external.values())
-        more = given.orderings or given.complete
-        if not stated or (not more and fits_as_stated(given)):  # mostly there is no need to search
+        if not stated or (not given.beyond_worlds and fits_as_stated(given)):  # mostly no need to search
             return
-    from microcosm.worlds.possible import Undecided
-
+    stop = stop_after(LONGEST)
     try:
-        fits = known.worlds.fits(stop_after(LONGEST))
-    except Undecided:
+        fits = known.worlds.fits(stop) and not (ordered and known.contradiction(stop=stop))
+    except Stopped:
         return
     if not fits:
         output.warn(f"no world fits all that {', '.join(files)} gives: `microcosm check` says why")
