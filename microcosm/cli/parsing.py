@@ -103,6 +103,7 @@ def as_written(command: Any) -> None:
         parameter._custom_shell_complete = offered
     command.get_help = lambda ctx, made=command.get_help: coloured(made(ctx))
     for part in getattr(command, "commands", {}).values():
+        part.short_help = " ".join((part.help or "").partition("\n\n")[0].split())  # or it would be cut
         as_written(part)
 
 

@@ -62,6 +62,15 @@ def test_help_is_a_command_too(run: Run) -> None:
     assert "did you mean online" in near.err
 
 
+@pytest.mark.parametrize(
+    "group", [["rules"], ["spark"], ["replica"], ["replica", "member"], ["replica", "key"]]
+)
+def test_what_commands_of_a_group_do_is_said_in_full(run: Run, group: list[str]) -> None:
+    told = " ".join(run(*group, "--help").out.partition("Commands:\n")[2].split())
+    assert told
+    assert "..." not in told
+
+
 def test_the_manual_page_has_every_command_and_option() -> None:
     page = manual_page()
     plain = page.replace("\\-", "-").replace("\\&", "").replace("\\(dq", '"').replace("\\e", "\\")
