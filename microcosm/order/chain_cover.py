@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 from microcosm.errors import MicrocosmError
 from microcosm.givens.clock_columns import COMPONENT, FIELD, guards, merged
 from microcosm.order.bits import from_positions
-from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
+from microcosm.order.happens_before import NONE, SEVERAL, Cycle, cycle_or_order, edge_sets
 
 ProcessOf = Callable[[int], Hashable]
 """The process of a position; None where it is not known."""
@@ -106,10 +106,6 @@ def cover(
         pairs += [(a, b) for b, several in more.items() for a in several]
         order = cycle_or_order(size, *edge_sets(size, pairs))
     return _label(order, first, more, owner, most, ascending)
-
-
-NONE, SEVERAL = -1, -2
-"""In the place of the first predecessor: there is none, or more than one."""
 
 
 def _fewest_chains(first: list[int], more: dict[int, list[int]]) -> int:
