@@ -123,18 +123,18 @@ class Engine:
             self._position = universe.found  # it may be another one now
         if x >= 0 and y >= 0 and not (vacant and (x in vacant or y in vacant)):
             return self.memo, x, y
-        slots, domain = iter(range(universe.OUTSIDERS)), universe.named
+        slots, outsiders = iter(range(universe.OUTSIDERS)), 0
         places = []
         for at in (x, y):
             if at < 0 or at in vacant:
                 at = next(slots)  # noqa: PLW2901
-                domain |= 1 << at
+                outsiders |= 1 << at
             places.append(at)
-        memo = self._outside.get(domain)
+        memo = self._outside.get(outsiders)
         if memo is None:
-            memo = Memo(self._shared, self.memo.program, domain)
+            memo = Memo(self._shared, self.memo.program, universe.named | outsiders)
             memo.named = self._naming
-            self._outside[domain] = memo
+            self._outside[outsiders] = memo
         return memo, places[0], places[1]
 
     @contextmanager
@@ -266,6 +266,7 @@ class Engine:
         if fact.relation in self._unstated:
             self._unstated -= {fact.relation}
             self.memo = Memo(self._shared, compile_rules(self.rules, self._unstated), self.universe.named)
+            self._outside.clear()
         try:
             changed = self._link(a, b) if fact.relation is Relation.BEFORE else 1 << b
             self._refresh()
@@ -426,7 +427,8 @@ class Engine:
         except Cycle as cycle:
             raise self._named(cycle) from None
         self.memo.refresh(self.universe.named)
-        self._outside.clear()
+        for outsiders, memo in self._outside.items():
+            memo.refresh(self.universe.named | outsiders)
 
     def _clash(self, x: int, one: Relation, other: Relation, y: int) -> Clash:
         names = self.universe.names

@@ -6,7 +6,7 @@ Labels are for tens of thousands of events; here they are forced upon a handful.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise, permutations
 from random import Random
 
@@ -23,11 +23,12 @@ from microcosm.engine.engine import VERDICTS
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.columns import Message
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence, Relation
+from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.order.labels import Labels
 from microcosm.order.rows import Rows
 from microcosm.state.microcosm import Microcosm
 from tests.proofs import proved, steps
+from tests.random_rules import random_givens, random_rules
 from tests.state.test_evolution import Evolving
 from tests.strategies import microcosms
 
@@ -259,3 +260,30 @@ def test_changes_after_the_first_pair_are_those_of_the_order(
                 assert len({*found}) < 2
                 assert len(found) != 1
         assert [*labels.table()] == [*rows.table()]
+
+
+def answered_after_each_change(known: Microcosm, rng: Random) -> None:
+    """Also of events that no given names, which may be named and forgotten by the changes."""
+    pairs = list(permutations([*known.events[:5], "never heard of", "nor of this"], 2))
+    for _ in range(6):
+        a, b = rng.choice(pairs)
+        fact = Correspondence(a, rng.choice(GIVEN_RELATIONS), b)
+        with suppress(Contradiction, Undefined):
+            rng.choice([known.add, known.add, known.remove])(fact)
+        fresh = Microcosm(known.givens, rules=known.rules)
+        for x, y in pairs:
+            assert known.online(x, y) is fresh.online(x, y)
+            assert (proved(known, x, y) is None) is (proved(fresh, x, y) is None)
+
+
+@given(microcosms(2, 6, nasty=True), st.randoms(use_true_random=False))
+def test_events_that_nothing_names_are_answered_after_each_change(given: Givens, rng: Random) -> None:
+    answered_after_each_change(Microcosm(given), rng)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_so_they_are_under_random_rules(seed: int) -> None:
+    rng = Random(seed)
+    rules = random_rules(rng)
+    with suppress(Contradiction):
+        answered_after_each_change(Microcosm(random_givens(rng), rules=rules), rng)
