@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.formats.plain_log import (
-    KIND_WORDS,
     Named,
     PlainLine,
     field_of,
     first,
+    names_message,
     process_of,
     read_lines,
     with_message,
@@ -185,12 +185,7 @@ def logging(record: Fields, named: Named) -> PlainLine:
 def _text(record: Fields) -> str | None:
     """The field that has the text of a line; `message` only where it does not name one that is sent."""
     texts = [name for name in _TEXTS if type(field_of(record, name)) is str]
-    kind = record.get("kind")
-    if (
-        len(texts) > 1
-        and texts[0] == "message"
-        and (kind in KIND_WORDS if type(kind) is str else "to" in record)
-    ):
+    if len(texts) > 1 and texts[0] == "message" and names_message(record):
         return texts[1]
     return next(iter(texts), None)
 

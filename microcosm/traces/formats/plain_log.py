@@ -433,22 +433,27 @@ def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:
     return PlainLine(process.strip(), label.strip(), time, more, kind, message, receivers, position)
 
 
+def names_message(fields: Mapping[str, object]) -> bool:
+    """Whether the field `message` of a line names one that is sent or received, as `to` or `kind` say."""
+    kind = fields.get("kind")
+    said = "to" in fields or KIND_WORDS.get(str(kind).lower(), "internal") != "internal"
+    return said and type(fields.get("message")) is str
+
+
 def with_message(line: PlainLine, more: dict[str, object]) -> PlainLine:
     """The line, with what its attributes say of a message that it sends or receives; they lose it.
 
     They do where there is a `message`, and `to` or a `kind` that is one of `KIND_WORDS`. Where the process is
     called by several fields, receivers that are called by one are not known. Raises `BadLine`.
     """
-    kind, to = more.get("kind"), more.get("to")
-    if type(more.get("message")) is str and (
-        "to" in more or (type(kind) is str and kind.lower() in KIND_WORDS)
-    ):
+    to = more.get("to")
+    if names_message(more):
         groups = {name: more.pop(name, "") for name in ("kind", "message")}
         groups["to"] = ",".join(map(str, to)) if type(to) is list else to
         more.pop("to", None)
         plain = of_groups("", "", groups)
         known = "/" not in line.process or all("/" in receiver for receiver in plain.to)
         line.kind, line.message, line.to = plain.kind, plain.message, plain.to if known else ()
-    elif kind == "internal":
+    elif more.get("kind") == "internal":
         del more["kind"]
     return line

@@ -34,11 +34,11 @@ from microcosm.traces.formats.json_logs import (
     structlog,
 )
 from microcosm.traces.formats.plain_log import (
-    KIND_WORDS,
     NAMING,
     PASSED_OVER,
     Named,
     PlainLine,
+    names_message,
     of_groups,
     process_of,
     read_lines,
@@ -453,7 +453,7 @@ def _of_fields(fields: dict[str, str], named: Named) -> PlainLine:
     `message` names a message where `kind` or `to` says that one is sent or received.
     """
     more: dict[str, object] = dict(fields)
-    tells = "message" in more and ("to" in more or fields.get("kind", "").lower() in KIND_WORDS)
+    tells = names_message(more)
     label = next((name for name in _LABELS if name in more and not (tells and name == "message")), None)
     text = str(more.pop(label)) if label is not None else ""
     time = next((more.pop(name) for name in _COLUMN_TIMES if name in more), None)

@@ -619,7 +619,12 @@ def test_a_record_of_graylog_is_read() -> None:
 
 def test_a_message_that_is_named_is_not_the_text() -> None:
     record = {"level": "info", "msg": "reserve", "kind": "send", "message": "m1"}
-    for more, said in ({"to": ["b"]}, "reserve"), ({"kind": "odd"}, "m1"):
+    for more, said in (
+        ({"to": ["b"]}, "reserve"),
+        ({"kind": "SENT"}, "reserve"),
+        ({"kind": "odd"}, "m1"),
+        ({"kind": "event"}, "m1"),
+    ):
         (event,), _ = read_text(json.dumps({**record, **more}) + "\n", "logging")
         assert event.label == said
 
