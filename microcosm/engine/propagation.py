@@ -9,6 +9,7 @@ later events: what these hold is gathered link by link.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from microcosm import tuning
@@ -90,9 +91,16 @@ class Sweep:
         self._beside = _rows_over(loose, len(rows)) + vacant
         # Of each event all that any rule leads it to within a row.
         self._following = _rows_over(rules.within, len(rows)) + vacant
+        self._within, self._width = rules.within, len(rows)
         rows.extend(vacant)
         self._tours = [closure.tour(len(rows)).along(forwards) for closure, forwards in orders]
+        self._looked = 0  # at so many events, by the rules within a row
         self._met: set[int] = set()  # whose rows were gone through once
+
+    @cached_property
+    def _preceding(self) -> list[int]:
+        """Of each event all those that any rule leads to it within a row."""
+        return _rows_over([(relation, not way) for relation, way in self._within], self._width)
 
     def run(self) -> None:
         """To the least fixpoint.
@@ -159,13 +167,13 @@ class Sweep:
         if left:
             left = without(left, self._rows, self._beside[a])
         found = lacking ^ left
-        fresh = found or a not in self._met
+        fresh = found if a in self._met else row | found
         self._met.add(a)
         while fresh:
             row |= found
             if found and gained is not None:
                 gained(a, found)
-            found = meeting(row, self._following, left) if left else 0
+            found = self._led_to(row, fresh, left) if left else 0
             left ^= found
             fresh = found
         if left == lacking:
@@ -176,6 +184,17 @@ class Sweep:
         else:
             del self._lacking[a]
         return True
+
+    def _led_to(self, row: int, fresh: int, left: int) -> int:
+        """What of `left` the rules within a row conclude from it, where only `fresh` of it is new.
+
+        Cost: a row operation for each event of `left`, or of `fresh` once the rows that this takes have paid.
+        """
+        size = left.bit_count()
+        self._looked += size
+        if self._looked < tuning.TURNED_AFTER * len(self._rows) or fresh.bit_count() > size:
+            return meeting(row, self._following, left)
+        return left ^ without(left, self._preceding, fresh)
 
     def _put(self, a: int, row: int) -> None:
         self._rows[a] |= row
