@@ -208,8 +208,9 @@ ROWS_HEAVY = 64
 takes 20,000 events of 1,000 processes (4 s; 81 s without). Benchmark: `online-table`."""
 
 TURNED_AFTER = 8
-"""After so many looks a row at what an event leads to, it pays to have what leads to each, too: 300 random
-events take 0.5 of the time; where few looks are needed, it would take 1.1 at once. Benchmark: `increments`."""
+"""After so many looks a row at what an event leads to, it pays to have what leads to each as well: 300 random
+events take 0.5 of the time. Where few looks are needed, having it at once would take 1.1 of the time.
+Benchmark: `increments`."""
 
 FOLLOWED = 64
 """A set of so many related events is followed through a relation event by event, a larger one is not.
