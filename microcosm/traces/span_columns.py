@@ -110,10 +110,11 @@ class SpanLog:
         spans.links += map(otlp_links, links, traces) if any(links) else repeat((), len(links))
         calls = [*zip(services, [text_of(record.get("name")) for record in records], strict=True)]
         spans.call += map(self._calls.setdefault, calls, calls)
-        spans.kind += [kind_of(record.get("kind")) for record in records]
+        kinds = [record.get("kind") for record in records]
+        spans.kind += map(kind_of, kinds) if any(kinds) else repeat("", len(kinds))
         try:
-            spans.start.extend(time_of(record.get("startTimeUnixNano")) or 0 for record in records)
-            spans.end.extend(time_of(record.get("endTimeUnixNano")) or 0 for record in records)
+            spans.start.extend(_times(records, "startTimeUnixNano"))
+            spans.end.extend(_times(records, "endTimeUnixNano"))
         except OverflowError:
             return False
         attributes = [record.get("attributes") for record in records]
@@ -335,3 +336,13 @@ def _ids(records: Records, key: str) -> list[str]:
     found = [text_of(record.get(key)) for record in records]
     every = "".join(found)
     return found if every == every.lower() and "=" not in every else [*map(otlp_id, found)]
+
+
+def _times(records: Records, key: str) -> Iterable[int]:
+    """The times that a field of each object has, 0 where there is none."""
+    found = [record.get(key) for record in records]
+    texts = [*map(text_of, found)]
+    every = "".join(texts)
+    if every.isascii() and every.isdigit() and max(map(len, texts)) < 20 and all(texts):
+        return map(int, texts)
+    return (time_of(time) or 0 for time in found)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from json import JSONDecodeError, JSONDecoder
+from typing import Any
 
 from microcosm.errors import MicrocosmError
 from microcosm.traces.event import writable
@@ -163,6 +164,10 @@ class _Documents:
         `sure`: their places mean something. `nested`: those of arrays in it are elements, too.
         """
         begun, ends = self._json.line, sure or self._ends
+        if (known := self._plain(list, level)) is not None:
+            for place, one in enumerate(known):
+                yield Unit(one, begun, place if sure else -1)
+            return
         self._json.step()
         place = 0
         while (sign := self._json.sign()) != "]":
@@ -196,17 +201,32 @@ class _Documents:
         if level >= len(self._inner):
             value = self._value_or_fault()
             return value if type(value) is dict else None
-        known = self._json.at_hand()
-        if known is not None and type(known[0]) is dict:
-            inner = chain.from_iterable(self._inner[level:])
-            # No key of an inner array stands there again, what is said first being lost.
-            if self._parted(known[0], level) == self._json.keys(inner, known[1]):
-                self._json.take(known[1])
-                return known[0]
+        if (known := self._plain(dict, level)) is not None:
+            return known[0]
         found: dict[str, object] = {}
         for key in self._members():
             self._member(found, key, level)
         return found
+
+    def _plain(self, kind: type, level: int) -> list[dict[str, object]] | None:
+        """The object or the objects of the array that stands here, behind which it goes if all is plain.
+
+        None: it is to be read part by part.
+        """
+        known = self._json.at_hand()
+        if known is None or type(known[0]) is not kind:
+            return None
+        value, end = known
+        objects: list[dict[str, object]] = value if type(value) is list else [value]
+        if any(type(one) is not dict for one in objects):
+            return None
+        if further := self._inner[level:]:
+            parted = [self._parted(one, level) for one in objects]
+            # No key of an inner array stands there again, what is said first being lost.
+            if -1 in parted or sum(parted) != self._json.keys(chain.from_iterable(further), end):
+                return None
+        self._json.take(end)
+        return objects
 
     def _parted(self, value: dict[str, object], level: int) -> int:
         """Put `Elements` for the inner arrays of an object in one line; how many keys of such there are.
@@ -260,12 +280,6 @@ class _Documents:
         known = found.get(key)
         if level < len(self._inner) and key in self._inner[level] and self._json.sign() == "[":
             elements = found[key] = known if isinstance(known, Elements) else Elements()
-            if level + 1 == len(self._inner) and (read := self._json.at_hand()) is not None:
-                value, end = read
-                if type(value) is list and all(type(one) is dict for one in value):
-                    elements.take(value, [self._json.line] * len(value))
-                    self._json.take(end)
-                    return True
             for unit in self._array(level + 1):
                 elements.take([unit.value], [unit.line])
             return True
@@ -365,7 +379,7 @@ class JsonCursor:
             self._advance(end)
             return value
 
-    def at_hand(self) -> tuple[object, int] | None:
+    def at_hand(self) -> tuple[Any, int] | None:
         """The array or object that stands here and where it ends, if it is plain, in one line and at hand.
 
         Stays before it. None: it is to be read part by part. Cost: linear in the text at hand.
