@@ -138,3 +138,12 @@ def test_large_or_strange_files_are_named_and_not_carried(tmp_path: Path) -> Non
     assert len(comment) == 2001
     assert comment.endswith("…")
     assert given == "a < b"
+
+
+@pytest.mark.browser
+def test_a_page_that_no_world_fits_says_so(page_of: Any) -> None:
+    sent = "send s1 = m1 p -> q\nreceive r1 = m1 q\nsend s2 = m2 p -> q\nreceive r2 = m2 q\n"
+    given = f"s1 < s2\nr2 < r1\ns1 < r1\ns2 < r2\n{sent}"
+    assert texts(page_of(Microcosm.parse(given)), "#about [role=alert]") == []
+    told = texts(page_of(Microcosm.parse(f"{given}ordering fifo-1-1\n")), "#about [role=alert]")
+    assert told == ["No world fits all that is given: microcosm check says why."]

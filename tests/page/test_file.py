@@ -281,3 +281,16 @@ def test_of_a_pair_of_which_rules_leave_nothing_a_page_says_that_no_world_fits()
     head, columns = write.contents(known)
     assert head["consistent"] is False
     assert "left" not in {column.name for column in columns}
+
+
+def test_where_a_known_ordering_contradicts_what_is_given_a_page_is_written_with_a_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    sent = "send s1 = m1 p -> q\nreceive r1 = m1 q\nsend s2 = m2 p -> q\nreceive r2 = m2 q\n"
+    for ordering, told in (("", False), ("ordering fifo-1-1\n", True)):
+        log = tmp_path / "overtaken.mc"
+        log.write_text("s1 < s2\nr2 < r1\ns1 < r1\ns2 < r2\n" + sent + ordering)
+        assert main(["page", str(log), "-o", str(tmp_path / "page.html")]) == 0
+        assert ("no world fits all" in capsys.readouterr().err) is told
+        head, _ = write.contents(Microcosm.read(log))
+        assert head["consistent"] is not told

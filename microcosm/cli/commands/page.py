@@ -69,6 +69,7 @@ def page(
       microcosm page run.log -o run.html --pair alice:6 bob:4 --title 'The lost order'
       microcosm page phone.mc laptop.mc -o both.html
     """
+    from microcosm.cli.show.offline import warn_if_inconsistent
     from microcosm.page.knowledge import TooLarge
     from microcosm.page.write import contents, html
 
@@ -84,6 +85,7 @@ def page(
     known, report = read_source(one, book, strict)
     beside = None if two is None else read_source(two, book, strict)[0]
     pairs = [reading.pair_of(known, *words) for words in pair]
+    warn_if_inconsistent(known, one.paths)
     try:
         with output.progress("writing the page"):
             head, columns = contents(
@@ -174,6 +176,7 @@ def view(
     """
     from microcosm.cli.session.page_session import Following, SessionBackend
     from microcosm.cli.session.session import How, opened
+    from microcosm.cli.show.offline import warn_if_inconsistent
     from microcosm.page.server import Turns
     from microcosm.traces.text.lines import only_whole_lines
 
@@ -190,6 +193,7 @@ def view(
     else:
         with only_whole_lines() if follow else nullcontext():
             first = opened(file, how)
+        warn_if_inconsistent(first.known, file)
         backend = SessionBackend(first, how, read_only=read_only, questions=questions)
     output.tell_warnings()
     with output.progress("drawing the page"):

@@ -90,6 +90,7 @@ function showAbout() {
     const many = (/** @type {string} */ kind, /** @type {number} */ told) => max(told, reported[kind] ?? 0);
     const all = kinds.reduce((sum, kind) => sum + many(kind, odd.filter((/** @type {any[]} */ one) => one[0] === kind).length), 0);
     find('about').append(
+        ...model.head.consistent === false ? [el('p', {role: 'alert', text: 'No world fits all that is given: microcosm check says why.'})] : [],
         ...questions.length ? [fold('Questions', true, ...questions.map(questionOf))] : [],
         ...odd.length ? [fold(`Odd in this log: ${numbered(all)}`, !questions.length && odd.length <= 12, ...kinds.map((kind) => {
             const ones = odd.filter((/** @type {any[]} */ one) => one[0] === kind);
