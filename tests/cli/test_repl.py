@@ -511,3 +511,12 @@ def test_only_of_a_log_it_is_said_that_it_may_be_complete(run: Run) -> None:
     ran = run("online", "run.jsonl", "p:2", "q:2", "--rules", "own")
     assert ran.code == 3
     assert "say --complete" not in ran.out
+
+
+def test_why_without_a_relation_explains_the_verdict(session: Session) -> None:
+    for a, b in product("abcd", repeat=2):
+        if a != b:
+            verdict = session.known.online(a, b)
+            sign = "<" if verdict is Relation.SILENT else str(verdict)
+            assert say(session, f"why {a} {b}") == say(session, f"why {a} {sign} {b}"), (a, b)
+            assert say(session, f"why not {a} {b}") == say(session, f"why not {a} < {b}"), (a, b)

@@ -230,10 +230,10 @@ COMMANDS: dict[str, Command] = {
         ("unshare < view?", 'upload || "log in"?', "like ? view"),
     ),
     "why": Command(
-        "why [not] A < B",
+        "why [not] A [<] B",
         "the derivation, in words and as a tree; or what each rule lacks",
         questions.why,
-        ("why unshare < view", "why not view < unshare"),
+        ("why unshare < view", "why unshare view", "why not view < unshare"),
     ),
     "past": Command("past of A", "the events before A", questions.around, ("past of view",)),
     "future": Command("future of A", "the events after A", questions.around, ("future of upload",)),

@@ -108,7 +108,10 @@ def answers(relation: Relation, verdict: Relation) -> bool | None:
 
 
 def why(session: Session, sentence: Sentence) -> Answer:
-    """`why A < B`: the derivation in words and as a tree; `why not A < B`: what each rule lacks."""
+    """`why A < B`: the derivation in words and as a tree; `why not A < B`: what each rule lacks.
+
+    Without a relation it is that of the verdict, and after `not` it is `<`.
+    """
     left, relation, right = triple(session, sentence)
     known = session.known
     notes = [f"note: {note}" for note in show.strangers(known, left, right)]
@@ -116,6 +119,8 @@ def why(session: Session, sentence: Sentence) -> Answer:
         _, fields, lacking = show.why_not(known, left, relation, right)
         return Answer(chain(lacking, notes), fields)
     verdict, offline = show.stands(known, left, right)
+    if not sentence.of("SIGN") and verdict is not Relation.SILENT:
+        relation = verdict
     if offline:
         notes.append(f"note: {show.statement(left, str(verdict), right)} is {show.by_complete(known)}")
     if verdict is not relation:
@@ -216,12 +221,12 @@ def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
 
 
 def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
-    """The two events and the relation of a sentence. Raises `TextError`."""
+    """The two events and the relation of a sentence, `<` where none is said. Raises `TextError`."""
     one, other = sentence.of("EVENT")
-    [sign] = sentence.of("SIGN")
+    relation = next((SPELLINGS[sign.text] for sign in sentence.of("SIGN")), Relation.BEFORE)
     left, right = session.event(one), session.event(other)
     distinct(left, right, other)
-    return left, SPELLINGS[sign.text], right
+    return left, relation, right
 
 
 def distinct(left: str, right: str, part: SentencePart) -> None:
