@@ -94,14 +94,15 @@ def _unlike_a_log(error: TextError, path: str, content: bytes) -> TextError:
 
 
 def _is_foreign(content: bytes) -> bool:
-    """Whether a content is JSON that says nothing which a microcosm says."""
+    """Whether a content is JSON that says nothing which only a microcosm says."""
     from microcosm.text.json_form import FIELDS
 
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
         return content.lstrip().startswith(b"[")
-    return not isinstance(found, dict) or (bool(found) and found.keys().isdisjoint(FIELDS))
+    anywhere = {"name", "events", "messages"}
+    return not isinstance(found, dict) or (bool(found) and found.keys().isdisjoint({*FIELDS} - anywhere))
 
 
 def extracted(

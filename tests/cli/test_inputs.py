@@ -420,6 +420,17 @@ def test_an_array_of_events_is_told_how_it_is_read(run: Run, tmp_path: Path, bet
         assert "jq -c '.[]'" in ran.err
 
 
+def test_records_under_a_key_that_a_microcosm_has_as_well_are_told_how_they_are_read(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "all.json").write_text('{"events": [{"timestamp": 1, "message": "up"}], "next": "x"}')
+    ran = run("events", "all.json")
+    assert (ran.code, "jq -c '.events[]'" in ran.err) == (4, True)
+    (tmp_path / "all.json").write_text('{"schema": "microcosm/1", "events": [{"timestamp": 1}]}')
+    ran = run("events", "all.json")
+    assert (ran.code, "jq" in ran.err, 'events[0]: unknown field "timestamp"' in ran.err) == (4, False, True)
+
+
 @pytest.mark.parametrize(
     "line",
     [
