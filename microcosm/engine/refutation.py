@@ -11,7 +11,7 @@ alone is exact, so the search is complete for the rules of the paper; it is expo
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -49,6 +49,13 @@ class _Trigger:
     rest: Body
     plain: bool
     """Whether nothing but premises of the stratum is left to ask."""
+    allowed: tuple[int, int]
+    """Events of which alone, to the left and to the right, the rest can hold."""
+    free: int | None
+    """The end of the conclusion to which the one other premise leads from an end of this one, if it does.
+
+    So it is of a transitive relation, of which most ways lead to what is judged already.
+    """
 
 
 class Hypothesis:
@@ -74,8 +81,10 @@ class Hypothesis:
         self._steps, self._memo = steps, memo
         self._inside = from_positions(self.events, self.events[-1] + 1) if self.events else 0
         self._why: dict[Fact, Derivation | tuple[Body, Env] | None] = {}
-        self._rows: dict[Relation, dict[int, dict[int, None]]] = {}
-        self._cols: dict[Relation, dict[int, dict[int, None]]] = {}
+        self._rows: defaultdict[Relation, dict[int, int]] = defaultdict(dict)
+        self._cols: defaultdict[Relation, dict[int, int]] = defaultdict(dict)
+        self._bit: dict[int, int] = {}  # of each event in these rows, and its number by that
+        self._event: list[int] = []
         self._trail: list[Fact] = []
         self._done: dict[Fact, Derivation] = {}
         self._at = 0  # the facts of the trail before it have woken their rules
@@ -91,8 +100,8 @@ class Hypothesis:
 
     def related(self, relation: Relation) -> Iterator[tuple[int, int]]:
         """Every pair of which a relation is judged."""
-        for a, row in self._rows.get(relation, {}).items():
-            for b in row:
+        for a, row in [*self._rows[relation].items()]:
+            for b in self._listed(row):
                 yield a, b
 
     def mark(self) -> int:
@@ -106,8 +115,8 @@ class Hypothesis:
             del self._why[fact]
             self._done.pop(fact, None)
             relation, a, b = fact
-            del self._rows[relation][a][b]
-            del self._cols[relation][b][a]
+            self._rows[relation][a] ^= self._bit[b]
+            self._cols[relation][b] ^= self._bit[a]
         if self.clash is not None and self.clash[1] not in self._why:
             self.clash = None
         self._at = min(self._at, mark)
@@ -184,8 +193,13 @@ class Hypothesis:
             return
         relation, a, b = fact
         self._why[fact] = why
-        self._rows.setdefault(relation, {}).setdefault(a, {})[b] = None
-        self._cols.setdefault(relation, {}).setdefault(b, {})[a] = None
+        for event in (a, b):
+            if event not in self._bit:
+                self._bit[event] = 1 << len(self._event)
+                self._event.append(event)
+        rows, cols = self._rows[relation], self._cols[relation]
+        rows[a] = rows.get(a, 0) | self._bit[b]
+        cols[b] = cols.get(b, 0) | self._bit[a]
         self._trail.append(fact)
         if self.clash is None:
             for other, straight in self._clashes.get(relation, ()):
@@ -212,7 +226,21 @@ class Hypothesis:
             others = tuple(p for p in reads if p is not read)
             relation = read.source.relation
             assert relation is not None
-            self._triggers.setdefault(relation, []).append(_Trigger(rule, read, others, rest, plain))
+            allowed = self._allowed(rest, read.left), self._allowed(rest, read.right)
+            free = _free(read, *others) if plain and len(others) == 1 else None
+            trigger = _Trigger(rule, read, others, rest, plain, allowed, free)
+            self._triggers.setdefault(relation, []).append(trigger)
+
+    def _allowed(self, rest: Body, variable: int) -> int:
+        """The events of which some premises may hold, those with one literal for each that needs them."""
+        found = self._memo.domain
+        for p in rest.pairs:
+            if p.positive and variable in p.ends and p.source.kind == "base":
+                found &= self._memo.relation(p.source).support()[p.right == variable]
+        return found
+
+    def _listed(self, row: int) -> Iterator[int]:
+        return map(self._event.__getitem__, bits(row))
 
     def _begin(self, rule: Body) -> None:
         """What a rule concludes from lower strata alone."""
@@ -225,7 +253,12 @@ class Hypothesis:
     def _matches(self, trigger: _Trigger, fact: Fact) -> list[Env]:
         """Every way to meet the premises of a rule of which one is the fact."""
         _, a, b = fact
+        left, right = trigger.allowed
+        if not (left >> a & 1 and right >> b & 1):
+            return []
         envs: list[Env] = [{trigger.read.left: a, trigger.read.right: b}]
+        if (free := trigger.free) is not None:
+            return self._unjudged(trigger, free, *envs)
         for p in trigger.others:
             envs = [extended for env in envs for extended in self._extended(p, env)]
         if not trigger.plain:
@@ -244,19 +277,39 @@ class Hypothesis:
             if (relation, left, right) in self._why:
                 yield env
         elif left is not None:
-            for b in self._rows.get(relation, {}).get(left, ()):
+            for b in self._listed(self._rows[relation].get(left, 0)):
                 yield {**env, p.right: b}
         elif right is not None:
-            for a in self._cols.get(relation, {}).get(right, ()):
+            for a in self._listed(self._cols[relation].get(right, 0)):
                 yield {**env, p.left: a}
         else:
             for a, b in self.related(relation):
                 yield {**env, p.left: a, p.right: b}
 
+    def _unjudged(self, trigger: _Trigger, free: int, env: Env) -> list[Env]:
+        """The ways to meet the one other premise that lead to what is not judged yet.
+
+        Cost: a row operation, and a step for each.
+        """
+        (p,), (_, concluded) = trigger.others, trigger.rule.head
+        relation = p.source.relation
+        assert isinstance(relation, Relation)
+        rows, cols = self._rows, self._cols
+        led = rows[relation].get(env[p.left]) if p.right == free else cols[relation].get(env[p.right])
+        known = rows[concluded].get(env[LEFT]) if free == RIGHT else cols[concluded].get(env[RIGHT])
+        led, known = led or 0, known or 0
+        return [{**env, free: event} for event in self._listed(led ^ led & known)]
+
 
 def clash_of(one: Derivation, other: Derivation) -> Derivation:
     """The contradiction of two facts that exclude each other. Cost: constant."""
     return Derivation(CLASH, replace(one.conclusion, relation=CONTRADICTION), (one, other))
+
+
+def _free(read: PairLiteral, other: PairLiteral) -> int | None:
+    """The end of a conclusion that one premise leaves free and the other leads to from the first, if so."""
+    ends = {LEFT, RIGHT} - read.ends
+    return ends.pop() if len(ends) == 1 and other.ends - read.ends == ends else None
 
 
 def _without(rule: Body, reads: tuple[PairLiteral, ...]) -> Body:
