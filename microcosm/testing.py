@@ -62,13 +62,16 @@ def assert_that(
     with `vacuous` one whose patterns match nothing. Raises `TextError` as the readers do.
     """
     __tracebackhide__ = True
-    known, read = opened(log), cast(Any, questions)
-    if isinstance(questions, PathLike) or (isinstance(questions, str) and questions.endswith(ENDING)):
-        from microcosm import files
-        from microcosm.questions.reader import read_questions
+    try:
+        known, read = opened(log), cast(Any, questions)
+        if isinstance(questions, PathLike) or (isinstance(questions, str) and questions.endswith(ENDING)):
+            from microcosm import files
+            from microcosm.questions.reader import read_questions
 
-        read = read_questions(files.read_text(questions), files.display_name(questions))
-    answers = known.assert_(read, exact=exact, settle=True)  # noqa: PT009
+            read = read_questions(files.read_text(questions), files.display_name(questions))
+        answers = known.assert_(read, exact=exact, settle=True)  # noqa: PT009
+    except MicrocosmError as error:
+        raise error.with_traceback(None) from None  # the frames of this package say nothing about the test
     failed = [
         answer
         for answer in answers
@@ -144,6 +147,7 @@ class Causality:
 
     def log(self) -> Microcosm:
         """All that was recorded so far. Raises `TextError` where that is nothing. Cost: that of reading."""
+        __tracebackhide__ = True
         self.read = True
         for recorder in self._recorders.values():
             recorder.flush()

@@ -143,3 +143,19 @@ def test_nothing_asked_is_an_error_unless_the_log_was_taken(alone: pytest.Pytest
     ran = alone.runpytest_subprocess("-p", "microcosm.testing")
     ran.assert_outcomes(passed=1, failed=1)
     assert "nothing is asked about what the test recorded" in ran.stdout.str()
+
+
+def test_a_question_that_is_none_is_one_error_without_the_frames_of_this_package(
+    alone: pytest.Pytester,
+) -> None:
+    alone.makepyfile(
+        "import pytest\nfrom microcosm.testing import assert_that\n"
+        "@pytest.mark.causality('never (')\ndef test_mark(causality): causality.event('x')\n"
+        "def test_call(causality):\n causality.event('x')\n assert_that(causality.log(), 'never (')\n"
+    )
+    ran = alone.runpytest_subprocess("-p", "microcosm.testing")
+    ran.assert_outcomes(failed=2)
+    said = ran.stdout.str()
+    assert said.count("expected `[` or a name, not '('") >= 2
+    assert "assert_that(causality.log(), 'never (')" in said
+    assert not any(name in said for name in ("reader.py", "formulas.py", "testing.py"))
