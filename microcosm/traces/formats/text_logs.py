@@ -184,12 +184,18 @@ _PIECE = re.compile(
     rf"""\s*+(?:
     {_TIME} |\[(?:\w+:)?(?P<word>(?i:{_LEVEL}))\s*\]:? |(?P<level>{_LEVEL})[\]:]?
     |\[\s*(?P<owner>[^\[\]]{{1,80}}(?:\[[^\[\]]*\][^\[\]]*)?)\] |(?P<pid>\d+)\ --- |(?P<number>\d+)
+    |(?P<worker>\d+\#\d+): |<(?P<erlang>\d+\.\d+\.\d+)> |(?P<user>[\w.-]+@[\w.-]+)
+    |\{{(?P<context>[^{{}}\s]*)\}}
+    |<(?P<angled>Fatal|Critical|Error|Warning|Notice|Information|Debug|Trace)>
     |(?P<name>[A-Za-z][\w.$/:-]*)(?=\s+[-|]?\s*(?:{_LEVEL}|{_TIME.replace("?P<time>", "?:")})(?:\s|$)) |[-|]
     )(?=[\s\[]|$)""",
     re.VERBOSE,
 )
 """What may stand before the text of a line: a time, a level, whose it is, and dashes between these."""
-_SAYS = {"word": "level", "pid": "number", "name": "owner"}
+_SAYS = {"word": "level", "angled": "level", "name": "owner"}
+_SAYS |= dict.fromkeys(("pid", "worker", "erlang"), "number")
+_BEFORE = "number", "name", "user", "context"
+"""What belongs to the text where time and level stand before it."""
 _CALLER = re.compile(r":[\w$.]+@-?\d+$")
 _NAMED = re.compile(r"((?:[\w-]+\.)*[a-z_][\w-]*): ")
 """A name that may be a host's; that of a Java class is a logger's."""
@@ -199,8 +205,16 @@ _OF_ONE = [
     re.compile(rf"(?P<pid>\d+):[XCSM] (?P<time>\d\d \w{{3}} \d{{4}} {_CLOCK}) (?P<sign>[.*#-]) (?P<text>.*)"),
     re.compile(r"[DIWEFA], \[(?P<time>\S+) #(?P<pid>\d+)\] +(?P<level>[A-Z]+) -- (?P<text>.*)"),
     re.compile(rf"(?P<level>{_LEVEL}):(?P<text>[\w.]+:.*)"),
+    re.compile(
+        r"(?=(?:DEBUG|ERROR): {4}\S|INFO: {5}\S|WARNING: {2}\S|CRITICAL: \S)(?P<level>[A-Z]+): +(?P<text>.*)"
+    ),
+    re.compile(rf"\[(?P<time>[^\[\]]+): (?P<level>{_LEVEL})/(?P<pid>[\w-]+)\] (?P<text>.*)"),
+    re.compile(
+        rf"(?P<time>\S+) pid=(?P<pid>\d+) tid=(?P<thread>\w+)(?P<pairs>(?: \w+=\S+)*)"
+        rf" (?P<level>{_LEVEL}): (?P<text>.*)"
+    ),
 ]
-"""How the lines of Redis, of Ruby's logger and of Python's `logging` without a format begin."""
+"""Lines of Redis, Ruby's logger, Python's `logging` without a format, uvicorn, Celery and Sidekiq."""
 _SIGNS = {".": "debug", "-": "verbose", "*": "notice", "#": "warning"}
 
 
@@ -212,7 +226,8 @@ def _of_one(text: str, process: str) -> PlainLine | None:
     says = found.groupdict()
     called = f"{process}[{says['pid']}]" if "pid" in says else process
     level = says["level"].lower() if "level" in says else _SIGNS[says["sign"]]
-    return PlainLine(called, says["text"].removeprefix(": "), says.get("time"), {"level": level})
+    more = {"thread": says["thread"], **_pairs(says["pairs"])} if "thread" in says else {}
+    return PlainLine(called, says["text"].removeprefix(": "), says.get("time"), {"level": level, **more})
 
 
 def _dated(text: str, process: str) -> PlainLine | None:
@@ -225,7 +240,7 @@ def _dated(text: str, process: str) -> PlainLine | None:
             kind = _SAYS.get(name, name)
             if kind == "owner" and "level" in found:
                 kind = "inner"
-            if kind in found or (name in ("number", "name") and found.keys() >= {"time", "level"}):
+            if kind in found or (name in _BEFORE and found.keys() >= {"time", "level"}):
                 break
             found[kind] = piece[name]
         at = piece.end()
@@ -233,7 +248,8 @@ def _dated(text: str, process: str) -> PlainLine | None:
         return _of_one(text, process)
     owners = [_CALLER.sub("", found.get(kind, "").strip(" :")) for kind in ("number", "owner", "inner")]
     called = process + "".join([f"[{owner}]" for owner in owners if owner])
-    return PlainLine(called, text[at:].strip(), found["time"], {"level": found["level"].lower()})
+    more: dict[str, object] = {name: found[name] for name in ("user", "context") if found.get(name)}
+    return PlainLine(called, text[at:].strip(), found["time"], {"level": found["level"].lower(), **more})
 
 
 def detects_dated(head: str, path: str) -> int:

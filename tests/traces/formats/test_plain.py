@@ -265,6 +265,16 @@ DATED = {
     "I, [2024-05-01T12:00:00.123456 #12]  INFO -- : Started": ("x[12]", "Started"),
     "E, [2024-05-01T12:00:00.123456 #12] ERROR -- app: no": ("x[12][app]", "no"),
     "WARNING:app.db:bye": ("x", "app.db:bye"),
+    "2024/05/01 12:00:00 [error] 29#31: *1 open() failed": ("x[29#31]", "*1 open() failed"),
+    "2024-05-01 12:00:00.123+00:00 [info] <0.230.0> Flags:": ("x[0.230.0]", "Flags:"),
+    "2024-05-01 12:00:00.123 UTC [33] me@db ERROR:  no x": ("x[33]", "no x"),
+    "[2024-05-01T12:00:00.1+0000] {task.py:11} INFO - Done {x}": ("x", "Done {x}"),
+    "2024-05-01 12:00:00 INFO {a} b@c": ("x", "{a} b@c"),
+    "2024.05.01 12:00:00.1 [ 4 ] {q-1} <Information> App: up": ("x[4]", "App: up"),
+    "[2024-05-01 12:00:00,123: INFO/ForkPoolWorker-1] Task ok": ("x[ForkPoolWorker-1]", "Task ok"),
+    "2024-05-01T12:00:00.1Z pid=1 tid=ab class=J INFO: start": ("x[1]", "start"),
+    "INFO:     Started": ("x", "Started"),
+    "CRITICAL: down": ("x", "down"),
 }
 
 
@@ -275,6 +285,20 @@ def test_a_time_and_a_level_begin_the_lines_of_loggers(line: str, tmp_path: Path
     assert (event.process, event.label) == DATED[line]
     assert str(event.attributes.get("time", "")) in line
     assert "level" in event.attributes
+
+
+def test_what_stands_before_a_level_is_not_lost(tmp_path: Path) -> None:
+    for line, more in {
+        "2024-05-01 12:00:00.123 UTC [33] me@db ERROR:  no x": {"user": "me@db"},
+        "[2024-05-01T12:00:00.1+0000] {task.py:11} INFO - Done": {"context": "task.py:11"},
+        "2024-05-01T12:00:00.1Z pid=1 tid=ab class=J jid=2 INFO: a": {
+            "thread": "ab",
+            "class": "J",
+            "jid": "2",
+        },
+    }.items():
+        ((event, *_), _) = read(tmp_path, line + "\n")
+        assert more.items() <= event.attributes.items()
 
 
 OWNERS = [
