@@ -213,8 +213,9 @@ _OF_ONE = [
         rf"(?P<time>\S+) pid=(?P<pid>\d+) tid=(?P<thread>\w+)(?P<pairs>(?: \w+=\S+)*)"
         rf" (?P<level>{_LEVEL}): (?P<text>.*)"
     ),
+    re.compile(r"(?P<level>trce|dbug|info|warn|fail|crit): (?P<text>[\w.`+]+\[-?\d+\].*)"),
 ]
-"""Lines of Redis, Ruby's logger, Python's `logging` without a format, uvicorn, Celery and Sidekiq."""
+"""Lines of Redis, Ruby's logger, Python's `logging` without a format, uvicorn, Celery, Sidekiq and .NET."""
 _SIGNS = {".": "debug", "-": "verbose", "*": "notice", "#": "warning"}
 
 
@@ -252,6 +253,23 @@ def _dated(text: str, process: str) -> PlainLine | None:
     return PlainLine(called, text[at:].strip(), found["time"], {"level": found["level"].lower(), **more})
 
 
+def _with_texts(stream: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Lines; behind one of .NET's, which has the name of a logger, the text in the line below."""
+    held = None
+    for number, text in stream:
+        if held is not None and text.startswith("      "):
+            yield held[0], f"{held[1]} {text.strip()}"
+            held = None
+            continue
+        if held is not None:
+            yield held
+        held = (number, text) if _OF_ONE[-1].fullmatch(text) else None
+        if held is None:
+            yield number, text
+    if held is not None:
+        yield held
+
+
 def detects_dated(head: str, path: str) -> int:
     """1 where lines have a time and a level before their text; a format with a mark of its own is surer."""
     return int(_all_of(head, lambda line: _dated(line, "")))
@@ -273,7 +291,7 @@ def read_dated(stream: Lines, file: str, report: Report, options: Options) -> It
             line.process, line.label = f"{line.process}[{name[1]}]", line.label[name.end() :]
         return line
 
-    return read_lines(stream, file, report, options, line_of)
+    return read_lines(_with_texts(stream), file, report, options, line_of)
 
 
 # -- logfmt --------------------------------------------------------------------------------------------------

@@ -287,6 +287,22 @@ def test_a_time_and_a_level_begin_the_lines_of_loggers(line: str, tmp_path: Path
     assert "level" in event.attributes
 
 
+def test_the_text_of_a_line_of_dotnet_stands_below_it(tmp_path: Path) -> None:
+    text = "info: A.Life[14]\n      Now on: 1\nwarn: A.Life[0]\n"
+    text += "fail: B[1]\n      bad\n      at C.D()\ncrit: A[2]\n"
+    assert formats.detect(text, "x.log").NAME == "dated"
+    events, report = read(tmp_path, text)
+    told = [(event.label, event.line, event.attributes["level"]) for event in events]
+    assert told == [
+        ("A.Life[14] Now on: 1", 1, "info"),
+        ("A.Life[0]", 3, "warn"),
+        ("B[1] bad", 4, "fail"),
+        ("A[2]", 7, "crit"),
+    ]
+    assert events[2].attributes["following"] == "      at C.D()"
+    assert [*report.counts] == ["unparsed-text"]
+
+
 def test_what_stands_before_a_level_is_not_lost(tmp_path: Path) -> None:
     for line, more in {
         "2024-05-01 12:00:00.123 UTC [33] me@db ERROR:  no x": {"user": "me@db"},
