@@ -33,16 +33,12 @@ def online(asked: options.Pair, strict: options.Strict = False, must_exist: opti
     Example:
       microcosm online album.mc unshare upload
     """
-    known, files, pair = reading.pair_in(asked, strict=strict)
-    return verdict_of(known, files, *pair, must_exist=must_exist)
+    known, files, pair = reading.pair_in(asked, strict=strict, must_exist=must_exist)
+    return verdict_of(known, files, *pair)
 
 
-def verdict_of(
-    known: Microcosm, files: Sequence[str], left: str, right: str, *, must_exist: bool = False
-) -> int:
+def verdict_of(known: Microcosm, files: Sequence[str], left: str, right: str) -> int:
     """Answer with the verdict on two events of what some files give, and its proof; the exit code."""
-    if must_exist:
-        known.require(left, right)
     with output.progress("proving"):
         verdict, offline = show.stands(known, left, right)
         proof = show.proof_of(known, left, right, offline=offline)
@@ -120,9 +116,7 @@ def why(
             raise exits.UsageError("--since explains an online verdict, not an offline one")
         return decisions.offline(asked, strict=strict, must_exist=must_exist)
     change = None if since is None else reading.change(since)
-    known, files, (left, right) = reading.pair_in(asked, strict=strict)
-    if must_exist:
-        known.require(left, right)
+    known, files, (left, right) = reading.pair_in(asked, strict=strict, must_exist=must_exist)
     verdict, offline = show.stands(known, left, right)
     proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
     if proof is None:
@@ -159,9 +153,7 @@ def why_not(
     """
     files, stated = reading.relation_asked(asked)
     known = reading.load(files, strict=strict)
-    left, right = reading.pair_of(known, stated.left, stated.right)
-    if must_exist:
-        known.require(left, right)
+    left, right = reading.pair_of(known, stated.left, stated.right, must_exist=must_exist)
     show.note_unknown_events(known, left, right)
     holds, fields, lines = show.why_not(known, left, stated.relation, right)
     return output.answer(fields, lines, exits.holding(not holds))

@@ -234,19 +234,15 @@ def _show(rows: list[CostRow]) -> None:
         f"A cost is shown for {low} and {high} processes, with its growth n^k between them.",
         "",
     )
-    drawn = new_table("protocol", "network")
-    for column in ("metadata", "bytes", "state", "sender", "receiver", "non-causal latency"):
-        drawn.add_column(column, justify="right")
+    measures = ("metadata", "bytes", "state", "sender", "receiver", "non-causal latency")
+    drawn = new_table("protocol", "network", numbers=measures)
     for row in rows:
         costs = (row.metadata, row.octets, row.state, row.sender, row.receiver, row.non_causal)
         drawn.add_row(row.protocol, _network(row), *(_cost(row, cost) for cost in costs))
     draw(drawn)
     output.say("", f"{STREAM} messages to one receiver, one every 0.01: when the last one is delivered.", "")
-    drawn = new_table("protocol")
-    for rtt in RTTS:
-        drawn.add_column(f"RTT {rtt}", justify="right")
-    for column in ("in transit", "live", "control packets"):
-        drawn.add_column(column, justify="right")
+    trips = (f"RTT {rtt}" for rtt in RTTS)
+    drawn = new_table("protocol", numbers=(*trips, "in transit", "live", "control packets"))
     for row in rows:
         finish = (f"{time:.1f}" for time in row.finish)
         live = "yes" if row.live else "no"
@@ -264,9 +260,8 @@ def _show_knowledge(known: list[Known]) -> None:
         "a process can decide of what it was told, and that it can narrow down; by byte of a message packet.",
         "",
     )
-    drawn = new_table("protocol")
-    for column in ("integers", "bytes", "online", "offline", "exactly", "narrowed", "exactly, a byte"):
-        drawn.add_column(column, justify="right")
+    columns = ("integers", "bytes", "online", "offline", "exactly", "narrowed", "exactly, a byte")
+    drawn = new_table("protocol", numbers=columns)
     for one in known:
         shares = (f"{share:.1%}" for share in (one.online, one.offline, one.exactly, one.narrowed))
         each = f"{one.exactly / one.octets:.2%}"

@@ -99,11 +99,11 @@ def query(
         raise exits.UsageError("--offline and --possible are two questions; ask one at a time")
     with looked_into(path) as replica:
         known = replica.known
-        if possible:
-            return may_be(known, [path], left, right, must_exist=must_exist)
+        if must_exist:
+            known.require(left, right)
         if offline:
-            return decided(known, left, right, must_exist=must_exist)
-        return verdict_of(known, [path], left, right, must_exist=must_exist)
+            return decided(known, left, right)
+        return (may_be if possible else verdict_of)(known, [path], left, right)
 
 
 @app.command("import")

@@ -217,10 +217,8 @@ def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
 
 def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
     """The two events and the relation of a sentence. Raises `TextError`."""
-    one, other = sentence.of("EVENT")
+    left, right = _two(session, sentence)
     [sign] = sentence.of("SIGN")
-    left, right = session.event(one), session.event(other)
-    distinct(left, right, other)
     return left, SPELLINGS[sign.text], right
 
 

@@ -34,7 +34,7 @@ from microcosm.text.statement import shown
 if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
     from microcosm.questions.language import Questions
-    from microcosm.traces.report import Extraction, Report
+    from microcosm.traces.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ def opened(paths: Sequence[str], how: How) -> Opened:
         report = reading.report_of(how.strict)
         found = reading.extraction_of(source, report=report)
         known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-        return log_opened(known, source.paths, found, report)
+        name = output.printable(", ".join(map(files.display_name, source.paths)))
+        return Opened(known, None, None, f"{name}: {found.summary()}", source.paths, report)
     givens = reading.given_in(source, strict=how.strict)
     known = reading.microcosm_of(givens, how.rules, strict=how.strict)
     parts = givens.refuted, givens.stamps, givens.clocks, givens.processes, givens.tokens
@@ -96,13 +97,6 @@ def digest_now(path: str) -> str | None:
         return digest_of(Path(path).read_bytes())
     except OSError:
         return None
-
-
-def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, report: Report) -> Opened:
-    """The microcosm of a log, opened, with what was found there."""
-    reading.note_gaps(found, report)
-    name = output.printable(", ".join(map(files.display_name, paths)))
-    return Opened(known, None, None, f"{name}: {found.summary()}", paths, report)
 
 
 PROMPT = "> "

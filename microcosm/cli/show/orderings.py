@@ -42,9 +42,7 @@ def show(
 
     from microcosm.cli.show.tables import draw, new_table
 
-    drawn = new_table("")
-    for question in ("execution", "closure", "interior"):
-        drawn.add_column(question, justify="right")
+    drawn = new_table("", numbers=("execution", "closure", "interior"))
     drawn.add_column("excluded by", overflow="fold")
     colours = {True: "green", False: "red", None: "dim"}
     for one, row in rows.items():
