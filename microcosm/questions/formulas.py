@@ -140,7 +140,7 @@ class FormulaReader:
             case "bare":
                 operand = self._operand(token_of(tree), variables, bound)
                 if not isinstance(operand, language.Field):
-                    self._fail(f"{token_of(tree)} is no condition; compare it with something", place_of(tree))
+                    self._fail(f"{token_of(tree)} is no condition; compare it with something", tree)
                 return language.Present(operand, place_of(tree))
         raise AssertionError(rule_of(tree))
 
@@ -155,7 +155,7 @@ class FormulaReader:
             name, *used = [one for one in part.children if not rule_of(one)]
             if "." in name or str(name) in variables or str(name) in dict(binders):
                 fault = "has no dot" if "." in name else "is bound already"
-                self._fail(f"the variable {name} {fault}", place_of(name))
+                self._fail(f"the variable {name} {fault}", name)
             conditions = trees(part, *FORMULAS)
             reference = (
                 language.Reference(self._inline(conditions[0]), (), place_of(part))
@@ -188,17 +188,17 @@ class FormulaReader:
                     and "." not in other
                     and other not in bound
                 ):
-                    self._fail(f"no variable is called {other}", place_of(other))
+                    self._fail(f"no variable is called {other}", other)
         if sign == "~":
             if right.type != "STRING":
-                self._fail("a regular expression stands in quotes", place_of(right))
+                self._fail("a regular expression stands in quotes", right)
             return language.Matches(self._operand(left, variables, bound), self._regex(right), place)
         if sign in ("<", ">") and left.type == right.type == "STRING":  # it is so of every event, or of none
-            self._fail(f"{left} is a text: the event of that name is [name = {left}]", place_of(left))
+            self._fail(f"{left} is a text: the event of that name is [name = {left}]", left)
         if sign not in ("=", "!=", "<", "<=", ">", ">="):
             for token in (left, right):
                 if str(token) not in (variables or {}):
-                    self._fail(f"{sign} relates two events, and {token} is none", place_of(token))
+                    self._fail(f"{sign} relates two events, and {token} is none", token)
         sides = [self._operand(token, variables, bound) for token in (left, right)]
         return language.Compared(sides[0], str(sign), sides[1], place)
 
@@ -212,7 +212,7 @@ class FormulaReader:
             same = language.Related(left, None, right, place, same=True)
             return same if sign == "=" else language.Not(same)
         if str(sign) not in SIGNS and str(sign) not in SPELLINGS:
-            self._fail(f"{sign} is no relation of two events", place_of(sign))
+            self._fail(f"{sign} is no relation of two events", sign)
         return self._atom((left, variables[left]), sign, (right, variables[right]), place)
 
     def _atom(
@@ -253,7 +253,7 @@ class FormulaReader:
                 self._fail(f"{tokens[0]}(…) is asked of one variable, as in seen(r)", place)
             reference = self._use(tokens[0], [])
         if variable not in variables:
-            self._fail(f"no variable is called {variable}", place_of(tokens[0]))
+            self._fail(f"no variable is called {variable}", tokens[0])
         self._expect_kind(reference, language.EventPattern, "asked about so")
         self._expect_kind(variables[variable], language.EventPattern, "asked about so")
         return language.Is(variable, reference, place)
@@ -272,12 +272,10 @@ class FormulaReader:
         if name in bound:
             return language.Parameter(name)
         if name in variables:
-            self._fail(
-                f"{name} is an event; compare one of its fields, such as {name}.process", place_of(token)
-            )
+            self._fail(f"{name} is an event; compare one of its fields, such as {name}.process", token)
         near = get_close_matches(name, [*bound, *variables], 1)
         hint = f"Did you mean {near[0]}?" if near else "The arguments of patterns bind parameters."
-        self._fail(f"nothing binds {name}", place_of(token), hint)
+        self._fail(f"nothing binds {name}", token, hint)
 
     def _field(self, token: Token) -> language.Field:
         if token.type == "FIELD":
@@ -289,7 +287,7 @@ class FormulaReader:
         try:
             return read_regex(str(token)[1:-1].replace(f"\\{quote}", quote))
         except ValueError as error:
-            self._fail(str(error), place_of(token))
+            self._fail(str(error), token)
 
     def _plain(self, formula: language.Formula) -> language.Formula:
         """A condition of `where`: it compares values, so that it is the same in all worlds."""
@@ -321,7 +319,7 @@ class FormulaReader:
             near = get_close_matches(name, self.found.patterns, 1)
             hint = f"Define it above: event {name} where …; [{name}] is an event that has such a field."
             hint = f"Did you mean {near[0]}?" if near else hint
-            self._fail(f"nothing above defines {name}", place_of(token), hint)
+            self._fail(f"nothing above defines {name}", token, hint)
         given = [self._argument(token_of(one)) for part in arguments for one in part.children]
         if len(given) != len(pattern.parameters) and (given or arguments):
             wanted = ", ".join(pattern.parameters) or "none"
@@ -340,13 +338,13 @@ class FormulaReader:
         try:
             return language.Value(in_json(number(token))) if token.type == "NUMBER" else None
         except (ValueError, OverflowError):
-            self._fail("the number has too many digits, or is too large", place_of(token))
+            self._fail("the number has too many digits, or is too large", token)
 
     def _argument(self, token: Token) -> language.Parameter | language.Value | None:
         if (value := self._value(token)) is not None:
             return value
         if "." in token:
-            self._fail("an argument is a name without a dot, a text, a number or _", place_of(token))
+            self._fail("an argument is a name without a dot, a text, a number or _", token)
         return None if token == "_" else language.Parameter(str(token))
 
     def _expect_kind(self, reference: language.Reference, kind: type, what: str) -> None:
@@ -367,7 +365,9 @@ class FormulaReader:
 
         return _PART.sub(on_one_line, self.text[tree.meta.start_pos : tree.meta.end_pos])
 
-    def _fail(self, message: str, place: language.Place, hint: str | None = None) -> NoReturn:
+    def _fail(self, message: str, at: Any, hint: str | None = None) -> NoReturn:
+        """Raise a `TextError` at a place, or where a node or a token begins."""
+        place = at if isinstance(at, language.Place) else place_of(at)
         raise self.found.fault(message, place, hint) from None
 
     def _explain(self, error: UnexpectedInput) -> NoReturn:

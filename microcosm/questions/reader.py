@@ -99,7 +99,7 @@ class _Reader(formulas.FormulaReader):
             case "tuples" | "never":  # of what is never to be, that which is
                 self._pair(last, "tuples")
             case "event" | "state" | "know" | "complete" as other:
-                self._fail(f"`{other}` defines something; say what is to be found", formulas.place_of(last))
+                self._fail(f"`{other}` defines something; say what is to be found", last)
             case _:
                 self._statement(last)  # type: ignore[arg-type]
         return self.found
@@ -147,7 +147,7 @@ class _Reader(formulas.FormulaReader):
             else:
                 listed = ", ".join((*parameters, str(token)))
                 hint = f'Write "{token}" for the process of that name; {name}({listed}) binds it.'
-                self._fail(f"{token} is no parameter of {name}", formulas.place_of(token), hint)
+                self._fail(f"{token} is no parameter of {name}", token, hint)
         begin, end = (self._condition(part) for part in formulas.trees(tree, *formulas.FORMULAS))
         self._bind(tree, parameters, bound, [begin])
         place = formulas.place_of(tree)
@@ -157,7 +157,7 @@ class _Reader(formulas.FormulaReader):
         left, sign, right, where = self._sides(tree)
         relation, refuted = self._relation(sign)
         if relation is None:
-            self._fail("`while` cannot be known; know how two events are related", formulas.place_of(sign))
+            self._fail("`while` cannot be known; know how two events are related", sign)
         for _, reference in (left, right):
             self._expect_kind(reference, EventPattern, "known")
         if refuted:
@@ -211,15 +211,15 @@ class _Reader(formulas.FormulaReader):
     def _head(self, tree: Node) -> tuple[str, tuple[str, ...], dict[str, Field]]:
         token = formulas.token_of(tree)
         if "." in token:
-            self._fail("a pattern's name has no dot", formulas.place_of(token))
+            self._fail("a pattern's name has no dot", token)
         if str(token) in self.found.patterns:
-            self._fail(f"{token} is defined already", formulas.place_of(token))
+            self._fail(f"{token} is defined already", token)
         parameters, bound = list[str](), dict[str, Field]()
         for part in formulas.trees(tree, "parameter"):
             name = formulas.token_of(part)
             if "." in name or str(name) in parameters:
                 fault = "has no dot" if "." in name else "is there twice"
-                self._fail(f"the parameter {name} {fault}", formulas.place_of(name))
+                self._fail(f"the parameter {name} {fault}", name)
             parameters.append(str(name))
             if fields := formulas.trees(part, "field"):
                 bound[str(name)] = self._field(formulas.token_of(fields[0]))
@@ -240,9 +240,7 @@ class _Reader(formulas.FormulaReader):
                     f'A named group binds it, as in label ~ "…(?<{name}>\\w+)", '
                     f"or a field of the event, as in ({name} = process)."
                 )
-                self._fail(
-                    f"nothing binds the parameter {name}", formulas.place_of(formulas.token_of(part)), hint
-                )
+                self._fail(f"nothing binds the parameter {name}", formulas.token_of(part), hint)
             bound[name] = Field(name)
 
     def _named(self, references: list[tuple[str | None, Reference]]) -> list[tuple[str, Reference]]:

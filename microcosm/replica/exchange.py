@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -48,8 +47,7 @@ class Range(NamedTuple):
     seen: bytes | tuple[DotRun, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(NamedTuple):
     """Some ranges: compare them with your own."""
 
     ranges: tuple[Range, ...]
@@ -59,30 +57,26 @@ class Compare:
     """What stands for the newest heads of all streams that I know, likewise; empty if I sign nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(NamedTuple):
     """Some ranges of the dots that I know to be removed: compare them with your own, and tell me in turn."""
 
     ranges: tuple[Range, ...]
     answer: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Same:
+class Same(NamedTuple):
     """All that I have seen has this fingerprint, as yours has."""
 
     fingerprint: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Want:
+class Want(NamedTuple):
     """I lack these; you have seen them."""
 
     runs: tuple[DotRun, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Supply:
+class Supply(NamedTuple):
     """Evolutions, as bytes; and parts of streams, as `Segment.written` has them, with evolutions in them.
 
     `struck` are dots among them that are known to be removed, `linked` others, of which I have no hashes any
@@ -95,8 +89,7 @@ class Supply:
     linked: tuple[DotRun, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
+class Heads(NamedTuple):
     """The newest heads of streams, as segments without numbers, and proofs that authors said two things."""
 
     heads: tuple[Any, ...]
@@ -104,8 +97,7 @@ class Heads:
     answer: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
+class Gone(NamedTuple):
     """I have seen these, and hold them no more: removed, superseded or forgotten."""
 
     runs: tuple[DotRun, ...]
@@ -118,7 +110,7 @@ _CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, 
 
 def encode(message: ExchangeMessage, version: int = VERSIONS[-1]) -> bytes:
     """The bytes of a message, in a version that the receiver reads."""
-    content: Any = [getattr(message, each.name) for each in fields(message)]
+    content: Any = [*message]
     if len(content) == 1:
         [content] = content
     elif isinstance(message, Supply) and not message.linked:
