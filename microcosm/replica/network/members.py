@@ -19,7 +19,6 @@ from typing import Any
 from msgpack import packb
 
 from microcosm.errors import ReplicaError
-from microcosm.replica.ledger.evolution import RESERVED
 from microcosm.replica.ledger.records import encode_identity
 from microcosm.replica.network.durable import Durable, check_address
 from microcosm.replica.network.process import DeliveredMessage, Process
@@ -111,21 +110,11 @@ class Members(ABC):
         return lost(self.replica)
 
     def undelivered(self) -> list[str]:
-        """The messages of this replica, in any incarnation, that nobody is known to have got, not under way.
-
-        Cost: the events.
-        """
-        mark, under_way = f":{self.replica.name}.", {each.message for each in blocked(self.network.process)}
-        events = [event for event in self.replica.events if event.startswith(RESERVED)]
-        delivered = {event[event.rindex(mark) + 1 :] for event in events if event[0] == "d" and mark in event}
-        sent = (event[2:] for event in events if event[0] == "c" and event[1:].startswith(mark))
-        return [each for each in sent if each not in delivered and each not in under_way]
+        """The messages of this replica that nobody is known to have got, and that are not under way."""
+        return undelivered(self.replica, self.network.process)
 
     def _taken(self, name: str) -> list[str]:
-        """What `lost` has for a member, which somebody is told now."""
-        messages, found = self.lost().get(name, []), _noted(self.replica)
-        if found.pop(name, None) is not None:
-            self.network.record(NOTE, json.dumps(found).encode())
+        messages = taken(self.replica, self.network, name)
         self._flush()
         return messages
 
@@ -211,6 +200,14 @@ def lost(replica: Replica) -> dict[str, list[str]]:
     return {name: messages for name, messages in found.items() if messages}
 
 
+def taken(replica: Replica, durable: Durable, name: str) -> list[str]:
+    """What `lost` has for a member, which somebody is told now; forgotten with the next flush."""
+    messages, found = lost(replica).get(name, []), _noted(replica)
+    if found.pop(name, None) is not None:
+        durable.record(NOTE, json.dumps(found).encode())
+    return messages
+
+
 def gone(replica: Replica, process: Process) -> dict[str, tuple[str, int]]:
     """Members that others have evicted, and where they were: they may come back as another incarnation."""
     named = process.membership.named
@@ -219,6 +216,16 @@ def gone(replica: Replica, process: Process) -> dict[str, tuple[str, int]]:
         for name, about in _noted(replica).items()
         if name not in named
     }
+
+
+def undelivered(replica: Replica, process: Process) -> list[str]:
+    """The messages of this replica, in any incarnation, which nobody is known to have got, and which are not
+    under way. Cost: the events."""
+    mark, under_way = f":{replica.name}.", {each.message for each in blocked(process)}
+    events = [event for event in replica.events if event.startswith(("c:", "d:"))]
+    delivered = {event[event.rindex(mark) + 1 :] for event in events if event[0] == "d" and mark in event}
+    sent = (event[2:] for event in events if event[0] == "c" and event[1:].startswith(mark))
+    return [each for each in sent if each not in delivered and each not in under_way]
 
 
 def _noted(replica: Replica) -> dict[str, Any]:
