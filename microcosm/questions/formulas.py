@@ -15,6 +15,7 @@ from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.queries.events import read_regex
 from microcosm.questions import language
+from microcosm.questions.language import Binder, Formula, Place
 from microcosm.text.statement import shown
 
 if TYPE_CHECKING:
@@ -85,10 +86,10 @@ def token_of(tree: Any) -> Token:
     return token
 
 
-def place_of(tree: Any) -> language.Place:
+def place_of(tree: Any) -> Place:
     """Where a node, or a token, begins."""
     begin = tree.meta if rule_of(tree) else tree
-    return language.Place(begin.line, begin.column)
+    return Place(begin.line, begin.column)
 
 
 def offset(error: UnexpectedInput) -> int:
@@ -101,6 +102,10 @@ def unquoted(token: str) -> str:
     return token[1:-1].replace(f"\\{quote}", quote).replace("\\\n", "\n").replace("\\\\", "\\")
 
 
+Variables = dict[str, language.Reference]
+"""The variables of a formula, and the pattern of each."""
+
+
 class FormulaReader:
     """Reads formulas that use the patterns of `found`."""
 
@@ -111,13 +116,11 @@ class FormulaReader:
         if known is not None:
             self.found.patterns.update(known.patterns)
 
-    def _condition(self, tree: Any) -> language.Formula:
+    def _condition(self, tree: Any) -> Formula:
         """A condition on one event: its names are fields."""
         return self._formula(tree, None, set())
 
-    def _formula(
-        self, tree: Any, variables: dict[str, language.Reference] | None, bound: set[str]
-    ) -> language.Formula:
+    def _formula(self, tree: Any, variables: Variables | None, bound: set[str]) -> Formula:
         """A formula; `variables` None: a condition on one event. `bound` are the parameters in scope."""
         match rule_of(tree):
             case "either" | "both" as rule:
@@ -144,13 +147,11 @@ class FormulaReader:
                 return language.Present(operand, place_of(tree))
         raise AssertionError(rule_of(tree))
 
-    def _quantified(
-        self, tree: Node, variables: dict[str, language.Reference] | None, bound: set[str]
-    ) -> language.Formula:
+    def _quantified(self, tree: Node, variables: Variables | None, bound: set[str]) -> Formula:
         place = place_of(tree)
         if variables is None:
             self._fail("a condition on one event has no `for all` and no `exists`", place)
-        binders: list[tuple[str, language.Reference]] = []
+        binders: list[Binder] = []
         for part in trees(tree, "binder"):
             name, *used = [one for one in part.children if not rule_of(one)]
             if "." in name or str(name) in variables or str(name) in dict(binders):
@@ -171,9 +172,7 @@ class FormulaReader:
         some = token_of(trees(tree, "quantifier")[0]).type == "EXISTS"
         return language.Quantified(some, tuple(binders), where, body, place)
 
-    def _comparison(
-        self, tree: Node, variables: dict[str, language.Reference] | None, bound: set[str]
-    ) -> language.Formula:
+    def _comparison(self, tree: Node, variables: Variables | None, bound: set[str]) -> Formula:
         first, second, third = tree.children
         left, sign, right = token_of(first), token_of(second), token_of(third)
         place = place_of(tree)
@@ -202,9 +201,7 @@ class FormulaReader:
         sides = [self._operand(token, variables, bound) for token in (left, right)]
         return language.Compared(sides[0], str(sign), sides[1], place)
 
-    def _related(
-        self, names: list[str], sign: Token, variables: dict[str, language.Reference], place: language.Place
-    ) -> language.Formula:
+    def _related(self, names: list[str], sign: Token, variables: Variables, place: Place) -> Formula:
         left, right = names
         if sign in ("=", "!="):
             for name in names:
@@ -215,13 +212,7 @@ class FormulaReader:
             self._fail(f"{sign} is no relation of two events", sign)
         return self._atom((left, variables[left]), sign, (right, variables[right]), place)
 
-    def _atom(
-        self,
-        left: tuple[str, language.Reference],
-        sign: Any,
-        right: tuple[str, language.Reference],
-        place: language.Place,
-    ) -> language.Formula:
+    def _atom(self, left: Binder, sign: Any, right: Binder, place: Place) -> Formula:
         """That two events are related as a sign says, or two states at once."""
         relation, refuted = self._relation(sign)
         for _, reference in (left, right):
@@ -238,7 +229,7 @@ class FormulaReader:
         relation = SIGNS[token] if token in SIGNS else SPELLINGS[token]
         return (None, False) if relation is None else (REFUTED.get(relation, relation), relation in REFUTED)
 
-    def _is(self, tree: Node, variables: dict[str, language.Reference] | None) -> language.Formula:
+    def _is(self, tree: Node, variables: Variables | None) -> Formula:
         """`r is seen(k)`, or `seen(r)` of a pattern without parameters."""
         place = place_of(tree)
         tokens = [part for part in tree.children if not rule_of(part)]
@@ -258,9 +249,7 @@ class FormulaReader:
         self._expect_kind(variables[variable], language.EventPattern, "asked about so")
         return language.Is(variable, reference, place)
 
-    def _operand(
-        self, token: Token, variables: dict[str, language.Reference] | None, bound: set[str]
-    ) -> language.Operand:
+    def _operand(self, token: Token, variables: Variables | None, bound: set[str]) -> language.Operand:
         if (value := self._value(token)) is not None:
             return value
         if token.type == "FIELD" or variables is None:
@@ -289,7 +278,7 @@ class FormulaReader:
         except ValueError as error:
             self._fail(str(error), token)
 
-    def _plain(self, formula: language.Formula) -> language.Formula:
+    def _plain(self, formula: Formula) -> Formula:
         """A condition of `where`: it compares values, so that it is the same in all worlds."""
         for part in language.within(formula):
             if isinstance(part, language.Related | language.Quantified):
@@ -323,10 +312,7 @@ class FormulaReader:
         given = [self._argument(token_of(one)) for part in arguments for one in part.children]
         if len(given) != len(pattern.parameters) and (given or arguments):
             wanted = ", ".join(pattern.parameters) or "none"
-            self._fail(
-                f"{name} has {len(pattern.parameters)} parameters ({wanted}), not {len(given)}",
-                place_of(token),
-            )
+            self._fail(f"{name} has {len(pattern.parameters)} parameters ({wanted}), not {len(given)}", token)
         if not given:
             given = [None] * len(pattern.parameters)
         return language.Reference(name, tuple(given), place_of(token))
@@ -367,7 +353,7 @@ class FormulaReader:
 
     def _fail(self, message: str, at: Any, hint: str | None = None) -> NoReturn:
         """Raise a `TextError` at a place, or where a node or a token begins."""
-        place = at if isinstance(at, language.Place) else place_of(at)
+        place = at if isinstance(at, Place) else place_of(at)
         raise self.found.fault(message, place, hint) from None
 
     def _explain(self, error: UnexpectedInput) -> NoReturn:
@@ -382,9 +368,9 @@ class FormulaReader:
         line, column = (len(self.lines), len(self.lines[-1]) + 1) if ended else (error.line, error.column)
         rest = self.lines[line - 1][column - 1 :].split(maxsplit=1)
         if rest and rest[0][0] in "\"'" and {"STRING"} & accepts():
-            self._fail(f"expected the {rest[0][0]} that ends the quoted text", language.Place(line, column))
+            self._fail(f"expected the {rest[0][0]} that ends the quoted text", Place(line, column))
         but = f", not {shown(rest[0])}" if rest else ""
-        self._fail(f"expected {' or '.join(wanted)}{but}", language.Place(line, column))
+        self._fail(f"expected {' or '.join(wanted)}{but}", Place(line, column))
 
 
 def parameters_of(references: Iterable[language.Reference]) -> set[str]:

@@ -303,7 +303,7 @@ class Part:
     """Tuples that differ in the last variable only: those that there are (`among`), and their values."""
 
     scope: Scope
-    last: tuple[str, language.Reference]
+    last: language.Binder
     group: Group
     among: int
     row: Row

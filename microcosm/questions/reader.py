@@ -14,6 +14,7 @@ from microcosm.questions import formulas
 from microcosm.questions.language import (
     COLUMNS,
     And,
+    Binder,
     Compared,
     EventPattern,
     Field,
@@ -243,7 +244,7 @@ class _Reader(formulas.FormulaReader):
                 self._fail(f"nothing binds the parameter {name}", formulas.token_of(part), hint)
             bound[name] = Field(name)
 
-    def _named(self, references: list[tuple[str | None, Reference]]) -> list[tuple[str, Reference]]:
+    def _named(self, references: list[tuple[str | None, Reference]]) -> list[Binder]:
         """A name for each: as said, or after its pattern, numbered where there are several of one."""
         short = ["event" if r.name.startswith("[") else r.name for _, r in references]
         names = [
@@ -255,11 +256,11 @@ class _Reader(formulas.FormulaReader):
                 self._fail(f"two are called {name}", references[at][1].place)
         return [(name, reference) for name, (_, reference) in zip(names, references, strict=True)]
 
-    def _sides(self, tree: Any) -> tuple[tuple[str, Reference], Node, tuple[str, Reference], Formula | None]:
+    def _sides(self, tree: Any) -> tuple[Binder, Node, Binder, Formula | None]:
         left, right = self._named([self._reference(part) for part in formulas.trees(tree, "reference")])
         return left, formulas.trees(tree, "sign")[0], right, self._where(tree, [left, right])
 
-    def _where(self, tree: Any, binders: list[tuple[str, Reference]]) -> Formula | None:
+    def _where(self, tree: Any, binders: list[Binder]) -> Formula | None:
         conditions = formulas.trees(tree, *formulas.FORMULAS)
         if not conditions:
             return None
@@ -269,7 +270,7 @@ class _Reader(formulas.FormulaReader):
         )
 
 
-def _turns(left: tuple[str, Reference], right: tuple[str, Reference], where: Formula | None) -> bool:
+def _turns(left: Binder, right: Binder, where: Formula | None) -> bool:
     """Whether a pair the other way round is the same pair: the same pattern and a condition that reads so."""
     one, other = left[1], right[1]
     if one.name != other.name or not all(
