@@ -161,10 +161,12 @@ class Durable(WriteAhead):
         new.flush()
         return new
 
-    def send(self, to: Iterable[str], payload: bytes) -> MessageId:
+    def send(
+        self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
+    ) -> MessageId:
         """Send a message to members, this replica itself possibly among them; durable after the next flush.
 
-        A message to oneself is delivered at once.
+        `note` is told its id before anything comes of it: a message to oneself is delivered at once.
         Raises `ReplicaError` for strangers, for a payload that is too large, and after an eviction; `Busy`
         under back-pressure, but never from within `deliver`. Cost: constant a receiver and part.
         """
@@ -182,10 +184,13 @@ class Durable(WriteAhead):
         if not self._delivering and process.machine.unacked >= self.most_copies:
             raise Busy(f"{process.machine.unacked:,} copies wait to be acknowledged; try again later")
         number = process.sent + 1
+        message = MessageId(process.name, process.incarnation, number)
+        if note is not None:
+            note(message)
         for part in parts(payload, number, self.part_size):
             self._do((SEND, numbers, part))
         self._urgent = True
-        return MessageId(process.name, process.incarnation, number)
+        return message
 
     @property
     def full(self) -> bool:
