@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -235,7 +235,7 @@ class Answers:
             through = through and searched
             true |= (value == TRUE) << at
             false |= (value == FALSE) << at
-        return replace(part, row=(true, false)), through
+        return part._replace(row=(true, false)), through
 
     def _matches_nothing(self, formula: Formula) -> bool:
         parts = [formula] if isinstance(formula, Quantified) else [*within(formula)]

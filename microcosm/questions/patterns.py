@@ -10,10 +10,9 @@ can block each other some are left by elimination.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from microcosm.errors import MicrocosmError
 from microcosm.queries.events import as_text, attribute
@@ -219,8 +218,7 @@ def _matches(formula: Matches, get: Callable[[Any], Any]) -> Test:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """From `begin` on, until `end`; where the log has no end, None, and `last` is the process's last event.
 
     `broken` says that events of the process are missing in between, so that it may have been interrupted.
@@ -395,7 +393,7 @@ def joined(chain: Sequence[Interval]) -> list[Interval]:
     found: list[Interval] = []
     for one in chain:
         if found and found[-1].end == one.begin:
-            found[-1] = replace(one, begin=found[-1].begin)
+            found[-1] = one._replace(begin=found[-1].begin)
         else:
             found.append(one)
     return found

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from typing import NamedTuple
 
 from microcosm.engine.engine import Engine
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
@@ -256,8 +257,7 @@ Row = tuple[int, int]
 """Those of a group for which a formula is true, and those for which it is false."""
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(NamedTuple):
     """What is chosen for a variable: a candidate of a pattern."""
 
     candidates: Candidates
@@ -298,8 +298,7 @@ class Scope:
         )
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Tuples that differ in the last variable only: those that there are (`among`), and their values."""
 
     scope: Scope

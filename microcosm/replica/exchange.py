@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -47,7 +48,8 @@ class Range(NamedTuple):
     seen: bytes | tuple[DotRun, ...]
 
 
-class Compare(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Compare:
     """Some ranges: compare them with your own."""
 
     ranges: tuple[Range, ...]
@@ -57,26 +59,30 @@ class Compare(NamedTuple):
     """What stands for the newest heads of all streams that I know, likewise; empty if I sign nothing."""
 
 
-class Removed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Removed:
     """Some ranges of the dots that I know to be removed: compare them with your own, and tell me in turn."""
 
     ranges: tuple[Range, ...]
     answer: bool = True
 
 
-class Same(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Same:
     """All that I have seen has this fingerprint, as yours has."""
 
     fingerprint: bytes
 
 
-class Want(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Want:
     """I lack these; you have seen them."""
 
     runs: tuple[DotRun, ...]
 
 
-class Supply(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Supply:
     """Evolutions, as bytes; and parts of streams, as `Segment.written` has them, with evolutions in them.
 
     `struck` are dots among them that are known to be removed, `linked` others, of which I have no hashes any
@@ -89,7 +95,8 @@ class Supply(NamedTuple):
     linked: tuple[DotRun, ...] = ()
 
 
-class Heads(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Heads:
     """The newest heads of streams, as segments without numbers, and proofs that authors said two things."""
 
     heads: tuple[Any, ...]
@@ -97,7 +104,8 @@ class Heads(NamedTuple):
     answer: bool = True
 
 
-class Gone(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Gone:
     """I have seen these, and hold them no more: removed, superseded or forgotten."""
 
     runs: tuple[DotRun, ...]
@@ -110,7 +118,7 @@ _CODES: tuple[type[ExchangeMessage], ...] = (Compare, Same, Want, Supply, Gone, 
 
 def encode(message: ExchangeMessage, version: int = VERSIONS[-1]) -> bytes:
     """The bytes of a message, in a version that the receiver reads."""
-    content: Any = [*message]
+    content: Any = [getattr(message, each.name) for each in fields(message)]
     if len(content) == 1:
         [content] = content
     elif isinstance(message, Supply) and not message.linked:

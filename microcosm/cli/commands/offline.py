@@ -112,7 +112,9 @@ def decided(
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=proofs)}
         return {**show.offline_fields(left, right, found), **written, **named}
 
-    return output.answer(fields, show.shown_offline(known, left, right, found), show.offline_exit(found))
+    code = exits.REFUTED if found.refuted else exits.UNDECIDED
+    code = code if found.relation is None else exits.HOLDS
+    return output.answer(fields, show.shown_offline(known, left, right, found), code)
 
 
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:

@@ -8,7 +8,6 @@ number of processes. Charts of it are SVG text: no library, no date, the same by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from html import escape
 from math import floor, log, log10
 from pathlib import Path
@@ -45,8 +44,7 @@ LIMIT = 2_000_000
 """A run that takes more steps is not live."""
 
 
-@dataclass(frozen=True, slots=True)
-class CostRow:
+class CostRow(NamedTuple):
     """What was measured of one protocol; lists run over `SIZES`, `finish` over `RTTS`.
 
     `octets` are the bytes of a message packet, with a payload of a few.
@@ -83,17 +81,17 @@ class Measured(NamedTuple):
     octets: float
 
 
+def run_of(protocol: Protocol, application: Application, size: int, rtt: float, seed: int) -> Run:
+    """A run on a network of constant delays."""
+    network, tick = Network(NetworkLink(Constant(rtt / 2))), rtt if protocol.machine.NEEDS_TICKS else None
+    return Run(protocol.make(size), network, application, seed=seed, tick=tick)
+
+
 def measured(protocol: Protocol, application: Application, size: int, rtt: float, seed: int) -> Measured:
-    """One run on a network of constant delays."""
+    """One run, measured."""
     check = CausalCheck(protocol.monitors(size))
-    run = Run(
-        protocol.make(size),
-        Network(NetworkLink(Constant(rtt / 2))),
-        application,
-        seed=seed,
-        tick=rtt if protocol.machine.NEEDS_TICKS else None,
-        observers=[check.see],
-    )
+    run = run_of(protocol, application, size, rtt, seed)
+    run.observers.append(check.see)
     written: list[int] = []
 
     def weigh(sender: int, receiver: int, packet: Packet) -> None:
@@ -209,8 +207,8 @@ def compare_all(seed: int, plots: str | None) -> int:
         protocols = []
         for row, one in zip(rows, known, strict=True):
             growth = {cost: _rounded(row.growth(getattr(row, cost)), 2) for cost in COSTS}
-            shares = {name: _rounded(share, 5) for name, share in asdict(one).items() if name != "protocol"}
-            protocols.append({**asdict(row), "growth": growth, "knowledge": shares})
+            shares = {name: _rounded(share, 5) for name, share in one._asdict().items() if name != "protocol"}
+            protocols.append({**row._asdict(), "growth": growth, "knowledge": shares})
         output.emit({"seed": seed, "processes": SIZES, "rtts": RTTS, "protocols": protocols})
     else:
         _show(rows)
@@ -317,8 +315,7 @@ def _line(xs: tuple[int, ...], ys: list[float]) -> list[tuple[float, float]]:
 PROCESSES, MESSAGES = 4, 40
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What the replicas of one protocol know after the same work, as shares of all pairs, on average.
 
     A pair is decided `online` by the verdict `<`, `>` or `||`, `offline` where one of them is left by
@@ -340,13 +337,7 @@ class Known:
 def knowledge(seed: int = 0) -> Iterator[Known]:
     """The protocols one after the other, by the same unicasts on a network of constant delays."""
     for name, protocol in PROTOCOLS.items():
-        run = Run(
-            protocol.make(PROCESSES),
-            Network(NetworkLink(Constant(0.5))),
-            Mixture(MESSAGES),
-            seed=seed,
-            tick=1.0 if protocol.machine.NEEDS_TICKS else None,
-        )
+        run = run_of(protocol, Mixture(MESSAGES), PROCESSES, 1.0, seed)
         sizes: list[int] = []
         listeners = listening(run, sizes)
         run.go()

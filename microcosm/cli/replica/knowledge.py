@@ -240,9 +240,10 @@ def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:
         return len(events), sum(len(replica.learn(fact)) for fact in facts)
 
 
-def show_conflict(conflict: Conflict) -> None:
-    """Both sides of what is set aside."""
+def conflict_lines(conflict: Conflict) -> Iterator[str]:
+    """What is set aside, with both sides."""
+    yield from ("", output.printable(f"set aside, for it contradicts itself: {conflict}"))
     givens = Givens()
     for fact in (*conflict.facts, *conflict.orders):
         givens.add(fact)
-    exits.show_sides(Contradiction("", conflict.derivations()), sys.stdout, givens)
+    yield from exits.side_lines(Contradiction("", conflict.derivations()), sys.stdout, givens)

@@ -157,7 +157,7 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not apart:
         return answer
     lines = chain(answer.lines, [f"note: {len(apart):,} of them {show.by_complete(known)}"])
-    return replace(answer, lines=lines, fields=lambda: {**answer.fields(), "concluded_offline": apart})
+    return answer._replace(lines=lines, fields=lambda: {**answer.fields(), "concluded_offline": apart})
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -212,7 +212,7 @@ def givens(session: Session, sentence: Sentence) -> Answer:
 def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
     """An answer with the words of the events asked about, and whether nothing names them."""
     more = {**show.unknown_events(known, *events), **events_field(known, *events)}
-    return replace(answer, fields=lambda: {**answer.fields(), **more}) if more else answer
+    return answer._replace(fields=lambda: {**answer.fields(), **more}) if more else answer
 
 
 def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:

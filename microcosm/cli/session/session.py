@@ -12,10 +12,9 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import east_asian_width
 
 from microcosm import files, tuning
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     from microcosm.traces.report import Report
 
 
-@dataclass(frozen=True, slots=True)
-class How:
+class How(NamedTuple):
     """How to read what is opened: the rules and the profile."""
 
     rules: RuleBook
@@ -47,8 +45,7 @@ class How:
     """Whether what comes out of a log may be changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A microcosm and where it came from: a file, as it was read, of that digest, or some `logs`.
 
     `report` says what was odd about these.
@@ -108,8 +105,7 @@ MOST_NAMED = 5
 """So many candidates of an ambiguous name are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """What can be said in a session."""
 
     form: str
@@ -300,8 +296,7 @@ def _at_fault(error: TextError, line: str) -> str:
 Fields = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """`lines` are made while they are read, and once; `fields` are made instead of them.
 
     `outcome` is the exit code that the answer alone would call for, where something went wrong.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from microcosm.cli import output
 from microcosm.cli.output import printable
@@ -203,8 +203,7 @@ SHORT = 12
 """Names in a drawing have at most so many characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(NamedTuple):
     """A drawing with what is to be said of it; the messages in `marked` stand out."""
 
     caption: str
