@@ -20,13 +20,11 @@ from microcosm.cli.replica.lines import (
     ControlSocket,
     Outlet,
     PendingLines,
+    field,
     finite,
-    flag_of,
     letter_of,
-    number_of,
     payload_fields,
     read_aside,
-    text_of,
     verdict_of,
 )  # fmt: skip
 from microcosm.cli.replica.monitor import Interfaces, Log, Monitor, Warnings, passes
@@ -83,10 +81,10 @@ class Serving:
             "stop": lambda asked: _nothing(self._end),
         }
         self._changing: dict[str, Callable[[ReplicaNode, Fields], Fields]] = {
-            "local": lambda node, asked: {"dot": str(node.replica.local(text_of(asked["event"])))},
+            "local": lambda node, asked: {"dot": str(node.replica.local(field(asked["event"], str)))},
             "send": lambda node, asked: {"message": node.replica.send(*letter_of(asked))},
-            "learn": lambda node, asked: _dots(node.replica.learn(text_of(asked["given"]))),
-            "remove": lambda node, asked: _dots(node.replica.remove(text_of(asked["given"]))),
+            "learn": lambda node, asked: _dots(node.replica.learn(field(asked["given"], str))),
+            "remove": lambda node, asked: _dots(node.replica.remove(field(asked["given"], str))),
             "when": self._when,
             "member": self._member,
             "evict": self._evict,
@@ -317,13 +315,13 @@ class Serving:
     # -- what may be asked -----------------------------------------------------------------------------
 
     def _query(self, request: Fields) -> Fields:
-        left, right = text_of(request["left"]), text_of(request["right"])
-        if flag_of(request.get("offline", False)):
+        left, right = field(request["left"], str), field(request["right"], str)
+        if field(request.get("offline", False), bool):
             return {"refuted": sorted(str(each) for each in self._replica.offline(left, right).refuted)}
         return {"verdict": verdict_of(self._replica.online(left, right))}
 
     def _when(self, node: ReplicaNode, request: Fields) -> Fields:
-        self._wait_for(node, text_of(request["left"]), text_of(request["right"]))
+        self._wait_for(node, field(request["left"], str), field(request["right"], str))
         return {}
 
     def _wait_for(self, node: ReplicaNode, left: str, right: str) -> None:
@@ -362,16 +360,18 @@ class Serving:
         return found
 
     def _member(self, node: ReplicaNode, request: Fields) -> Fields:
-        node.add_member(text_of(request["name"]), endpoint_of(text_of(request["address"])))
+        node.add_member(field(request["name"], str), endpoint_of(field(request["address"], str)))
         return {"members": node.members}
 
     def _evict(self, node: ReplicaNode, request: Fields) -> Fields:
-        lost = node.evict(text_of(request["name"]))
+        lost = node.evict(field(request["name"], str))
         return {"members": node.members, "lost": lost}
 
     def _replace(self, node: ReplicaNode, request: Fields) -> Fields:
-        where = endpoint_of(text_of(request["address"])) if "address" in request else None
-        lost = node.replace(text_of(request["name"]), where, number_of(request.get("incarnation")))
+        where = endpoint_of(field(request["address"], str)) if "address" in request else None
+        known = request.get("incarnation")
+        known = None if known is None else field(known, int)
+        lost = node.replace(field(request["name"], str), where, known)
         return {"members": node.members, "lost": lost}
 
     def _read_keys(self) -> None:

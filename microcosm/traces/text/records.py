@@ -16,6 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, starmap
+from typing import NamedTuple
 
 from microcosm.errors import TextError
 from microcosm.traces.event import NOTHING, as_clock, writable
@@ -37,8 +38,7 @@ class Record:
     attributes: Mapping[str, object] = field(default_factory=lambda: NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
-class BadRecord:
+class BadRecord(NamedTuple):
     """A record of `lines` lines that is no event: the kind of irregularity, and why."""
 
     line: int
@@ -47,16 +47,14 @@ class BadRecord:
     lines: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(NamedTuple):
     """A line that belongs to no record; it may be blank."""
 
     line: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Boundary:
+class Boundary(NamedTuple):
     """A line that begins another execution, which it may name."""
 
     line: int
