@@ -301,10 +301,8 @@ class Evaluation:
             begun, late = (every if complete else begun | starts.same), 0
         ends = group.ends.possible(one.begin)
         open_, ended = ends.decided(Relation.BEFORE, every)
-        open_, ended = (
-            open_ | (group.endless if complete else ends.same & group.endless),
-            ended & ~group.endless,
-        )
+        open_ |= group.endless if complete else ends.same & group.endless
+        ended &= ~group.endless
         whole = 0 if one.broken else every & ~group.broken
         return begun & open_ & whole, late | ended
 

@@ -69,11 +69,8 @@ def _answered(
     warn_if_inconsistent(known, files)
 
     def fields() -> dict[str, object]:
-        named = {
-            **show.unknown_events(known, left, right),
-            **events_field(known, left, right, proofs=[proof]),
-        }
-        return {**show.verdict_fields(left, right, verdict, proof), **show.concluded_field(offline), **named}
+        named = show.unknown_events(known, left, right) | events_field(known, left, right, proofs=[proof])
+        return show.verdict_fields(left, right, verdict, proof, offline) | named
 
     def all_lines() -> Iterator[str]:
         yield from lines

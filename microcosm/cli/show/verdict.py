@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
 
 
-def verdict_fields(left: str, right: str, verdict: Relation, proof: Derivation | None) -> dict[str, object]:
+def verdict_fields(
+    left: str, right: str, verdict: Relation, proof: Derivation | None, offline: bool = False
+) -> dict[str, object]:
     """The JSON fields of a verdict with its derivation."""
-    return {
-        "pair": [left, right],
-        "verdict": verdict.value,
-        "derivation": None if proof is None else proof_object(proof),
-    }
+    derivation = None if proof is None else proof_object(proof)
+    about = {"pair": [left, right], "verdict": verdict.value, "derivation": derivation}
+    return about | concluded_field(offline)
 
 
 def verdict_exit(verdict: Relation) -> int:

@@ -350,28 +350,21 @@ def _bad(pattern: str, message: str, at: int | None, file: str, line: int | None
 
 # -- guesses ---------------------------------------------------------------------------------------------
 
-_PIECES = (
-    (
-        "time",
-        re.compile(
-            r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?( ?(Z|[+-]\d\d:?\d\d))?\]?(?=\s|$)"
-        ),
-    ),
-    ("time", re.compile(r"\[?\d\d:\d\d:\d\d([.,]\d+)?\]?(?=\s|$)")),
-    ("time", re.compile(r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(\.\d+)?(?=\s|$)")),
-    ("time", re.compile(r"\[?\d{9,19}(\.\d+)?\]?(?=\s|$)")),
-    ("time", re.compile(r"\[\s*\d+\.\d+\](?=\s|$)")),
-    (
-        "level",
-        re.compile(
-            r"[\[(<]?(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|SEVERE)[\])>]?:?(?=\s|$)",
-            re.IGNORECASE,
-        ),
-    ),
-    ("thread", re.compile(r"\((Thread-\S*|MainThread|main)\)(?=\s|$)")),
-    ("host", re.compile(r"\[[A-Za-z][\w.@/#:-]*\]:?(?=\s|$)")),
-    ("host", re.compile(r"[A-Za-z][\w.@/#-]*(\[\d+\])?[:>|](?=\s|$)")),
-)
+_LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|SEVERE"
+_PIECES = [
+    (name, re.compile(rf"{piece}(?=\s|$)"))
+    for name, piece in (
+        ("time", r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?( ?(Z|[+-]\d\d:?\d\d))?\]?"),
+        ("time", r"\[?\d\d:\d\d:\d\d([.,]\d+)?\]?"),
+        ("time", r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(\.\d+)?"),
+        ("time", r"\[?\d{9,19}(\.\d+)?\]?"),
+        ("time", r"\[\s*\d+\.\d+\]"),
+        ("level", rf"[\[(<]?(?i:{_LEVELS})[\])>]?:?"),
+        ("thread", r"\((Thread-\S*|MainThread|main)\)"),
+        ("host", r"\[[A-Za-z][\w.@/#:-]*\]:?"),
+        ("host", r"[A-Za-z][\w.@/#-]*(\[\d+\])?[:>|]"),
+    )
+]
 """What the beginnings of lines of logs are made of, each once."""
 _BRACKETS = {"[": "]", "(": ")", "<": ">"}
 
