@@ -16,18 +16,9 @@ from microcosm.givens.givens import Givens
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.order import lacking
 from microcosm.queries.events import as_text
-from microcosm.questions import language
+from microcosm.questions import language, patterns
 from microcosm.questions.judged import Frame, Judgements, arranged
-from microcosm.questions.patterns import (
-    Columns,
-    Interval,
-    Unordered,
-    Values,
-    fields_missing,
-    intervals,
-    matched,
-    missing,
-)
+from microcosm.questions.patterns import Columns, Interval, Values
 from microcosm.text.names import quote
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
@@ -134,7 +125,7 @@ class QuestionedLog:
     @cached_property
     def missing(self) -> dict[str, int]:
         """How many events the log lacks, by process, as far as it numbers them. Cost: one pass."""
-        return missing(self.columns)
+        return patterns.missing(self.columns)
 
     def lost(self) -> str:
         """Where the log lacks the events that it lacks, in words: of the first processes."""
@@ -158,7 +149,7 @@ class QuestionedLog:
             pattern = self.pattern(name)
             with gc_paused():
                 if isinstance(pattern, language.EventPattern):
-                    found = Candidates(*matched(pattern, self.columns))
+                    found = Candidates(*patterns.matched(pattern, self.columns))
                 else:
                     found = self._states(pattern)
                 self._warn_of_fields(pattern)
@@ -199,8 +190,8 @@ class QuestionedLog:
 
     def _states(self, pattern: language.StatePattern) -> Candidates:
         try:
-            found, ended = intervals(pattern, self.columns, self.judged.before)
-        except Unordered as error:
+            found, ended = patterns.intervals(pattern, self.columns, self.judged.before)
+        except patterns.Unordered as error:
             raise self.questions.fault(f"{pattern.name}: {error}", pattern.place) from None
         if found and not ended:
             self.warnings.append(
@@ -210,7 +201,7 @@ class QuestionedLog:
 
     def _warn_of_fields(self, pattern: language.Pattern) -> None:
         """Say which fields of a pattern no event has: they may be misspelt."""
-        for name in fields_missing(pattern, self.columns):
+        for name in patterns.fields_missing(pattern, self.columns):
             attributes = {key for row in self.table.attributes[:1000] for key in row}
             near = get_close_matches(name, {*language.COLUMNS, *attributes}, 3)
             meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""

@@ -10,33 +10,8 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.relation import Relation
-from microcosm.questions import formulas
-from microcosm.questions.language import (
-    COLUMNS,
-    And,
-    Binder,
-    Compared,
-    EventPattern,
-    Field,
-    Formula,
-    Known,
-    Matches,
-    Not,
-    Operand,
-    Or,
-    Parameter,
-    Pattern,
-    Quantified,
-    Question,
-    Questions,
-    Reference,
-    Related,
-    StatePattern,
-    Value,
-    children,
-    operands,
-    within,
-)
+from microcosm.questions import formulas, language
+from microcosm.questions.language import And, Binder, Field, Formula, Parameter, Quantified, Questions, within
 
 if TYPE_CHECKING:
     from microcosm.questions.formulas import Node
@@ -67,7 +42,7 @@ def read_sought(text: str, known: Questions | None = None) -> Questions:
 
 def known_together(texts: Iterable[Questions]) -> Questions:
     """The patterns of some texts; a name that they define differently is left out, for it tells nothing."""
-    found: dict[str, Pattern | None] = {}
+    found: dict[str, language.Pattern | None] = {}
     for name, pattern in chain.from_iterable(one.patterns.items() for one in texts):
         found[name] = pattern if found.get(name, pattern) == pattern else None
     return Questions(patterns={name: pattern for name, pattern in found.items() if pattern is not None})
@@ -94,9 +69,9 @@ class _Reader(formulas.FormulaReader):
             case "condition":
                 name = self._inline(last.children[0])  # type: ignore[union-attr]
                 place = formulas.place_of(last)
-                reference = Reference(name, (), place)
+                reference = language.Reference(name, (), place)
                 formula: Formula = Quantified(False, (("event", reference),), None, And(()), place)
-                self.found.questions.append(Question(self._source(last), formula, place))
+                self.found.questions.append(language.Question(self._source(last), formula, place))
             case "tuples" | "never":  # of what is never to be, that which is
                 self._pair(last, "tuples")
             case "event" | "state" | "know" | "complete" as other:
@@ -133,15 +108,17 @@ class _Reader(formulas.FormulaReader):
         conditions = formulas.trees(tree, *formulas.FORMULAS)
         condition = self._condition(conditions[0]) if conditions else None
         self._bind(tree, parameters, bound, [condition] if condition is not None else [])
-        self.found.patterns[name] = EventPattern(name, parameters, bound, condition, formulas.place_of(tree))
+        self.found.patterns[name] = language.EventPattern(
+            name, parameters, bound, condition, formulas.place_of(tree)
+        )
 
     def _state(self, tree: Node) -> None:
         name, parameters, bound = self._head(tree)
-        process: Value | Parameter | None = None
+        process: language.Value | Parameter | None = None
         if places := formulas.trees(tree, "place"):
             token = formulas.token_of(places[0])
             if token.type == "STRING":
-                process = Value(formulas.unquoted(token))
+                process = language.Value(formulas.unquoted(token))
             elif str(token) in parameters:
                 process = Parameter(str(token))
                 bound[str(token)] = Field("process")
@@ -152,7 +129,7 @@ class _Reader(formulas.FormulaReader):
         begin, end = (self._condition(part) for part in formulas.trees(tree, *formulas.FORMULAS))
         self._bind(tree, parameters, bound, [begin])
         place = formulas.place_of(tree)
-        self.found.patterns[name] = StatePattern(name, parameters, bound, process, begin, end, place)
+        self.found.patterns[name] = language.StatePattern(name, parameters, bound, process, begin, end, place)
 
     def _know(self, tree: Node) -> None:
         left, sign, right, where = self._sides(tree)
@@ -160,11 +137,11 @@ class _Reader(formulas.FormulaReader):
         if relation is None:
             self._fail("`while` cannot be known; know how two events are related", sign)
         for _, reference in (left, right):
-            self._expect_kind(reference, EventPattern, "known")
+            self._expect_kind(reference, language.EventPattern, "known")
         if refuted:
             relation = next(r for r, of in formulas.REFUTED.items() if of is relation)
         place = formulas.place_of(tree)
-        self.found.known.append(Known(left, relation, right, where, self._source(tree), place))
+        self.found.known.append(language.Known(left, relation, right, where, self._source(tree), place))
 
     def _complete(self, tree: Node) -> None:
         self.found.complete = formulas.place_of(tree)
@@ -173,9 +150,9 @@ class _Reader(formulas.FormulaReader):
         place = formulas.place_of(tree)
         binders = self._named([self._reference(part) for part in formulas.trees(tree, "reference")])
         for _, reference in binders:
-            self._expect_kind(reference, StatePattern, "seen at once")
+            self._expect_kind(reference, language.StatePattern, "seen at once")
         names = [name for name, _ in binders]
-        pairs = [Related(a, None, b, place, surely=surely) for a, b in combinations(names, 2)]
+        pairs = [language.Related(a, None, b, place, surely=surely) for a, b in combinations(names, 2)]
         self._ask(tree, Quantified(True, tuple(binders), None, And(tuple(pairs)), place))
 
     def _assertion(self, tree: Node) -> None:
@@ -189,7 +166,7 @@ class _Reader(formulas.FormulaReader):
         if len(references) == 1:
             binders = self._named([self._reference(references[0])])
             where = self._where(tree, binders)
-            body: Formula = Or(()) if rule == "never" else And(())
+            body: Formula = language.Or(()) if rule == "never" else And(())
             self._ask(tree, Quantified(False, tuple(binders), where, body, place))
             return
         left, sign, right, where = self._sides(tree)
@@ -200,12 +177,12 @@ class _Reader(formulas.FormulaReader):
             inner = Quantified(True, (right,), where, atom, place)
             self._ask(tree, Quantified(False, (left,), None, inner, place))
             return
-        body = Not(atom) if rule == "never" else atom
+        body = language.Not(atom) if rule == "never" else atom
         once = relation in _SYMMETRIC and _turns(left, right, where)
         self._ask(tree, Quantified(False, (left, right), where, body, place, once, distinct=True))
 
     def _ask(self, tree: Any, formula: Formula) -> None:
-        self.found.questions.append(Question(self._source(tree), formula, formulas.place_of(tree)))
+        self.found.questions.append(language.Question(self._source(tree), formula, formulas.place_of(tree)))
 
     # -- parts of statements -------------------------------------------------------------------------------
 
@@ -231,12 +208,14 @@ class _Reader(formulas.FormulaReader):
     ) -> None:
         """Find out what binds each parameter: its `= field`, a named group, or a field of its own name."""
         inside = [part for condition in conditions for part in within(condition)]
-        groups = {name for part in inside if isinstance(part, Matches) for name in part.pattern.groupindex}
-        fields = {one.name for part in inside for one in operands(part) if isinstance(one, Field)}
+        groups = {
+            name for part in inside if isinstance(part, language.Matches) for name in part.pattern.groupindex
+        }
+        fields = {one.name for part in inside for one in language.operands(part) if isinstance(one, Field)}
         for part, name in zip(formulas.trees(tree, "parameter"), parameters, strict=True):
             if name in bound or name in groups:
                 continue
-            if name not in COLUMNS and name not in fields:
+            if name not in language.COLUMNS and name not in fields:
                 hint = (
                     f'A named group binds it, as in label ~ "…(?<{name}>\\w+)", '
                     f"or a field of the event, as in ({name} = process)."
@@ -244,7 +223,7 @@ class _Reader(formulas.FormulaReader):
                 self._fail(f"nothing binds the parameter {name}", formulas.token_of(part), hint)
             bound[name] = Field(name)
 
-    def _named(self, references: list[tuple[str | None, Reference]]) -> list[Binder]:
+    def _named(self, references: list[tuple[str | None, language.Reference]]) -> list[Binder]:
         """A name for each: as said, or after its pattern, numbered where there are several of one."""
         short = ["event" if r.name.startswith("[") else r.name for _, r in references]
         names = [
@@ -284,19 +263,19 @@ def _turns(left: Binder, right: Binder, where: Formula | None) -> bool:
             return False
         turned |= {a: b, b: a}
 
-    def turn(operand: Operand) -> Operand:
+    def turn(operand: language.Operand) -> language.Operand:
         if isinstance(operand, Field):
             return Field(operand.name, turned.get(operand.variable, operand.variable))
-        found: Operand = turned.get(operand, operand)
+        found: language.Operand = turned.get(operand, operand)
         return found
 
     stack = [] if where is None else [where]
     while stack:
         part = stack.pop()
         if isinstance(part, And):
-            stack += children(part)
+            stack += language.children(part)
         elif (
-            not isinstance(part, Compared)
+            not isinstance(part, language.Compared)
             or part.sign not in ("=", "!=")
             or {turn(part.left), turn(part.right)} != {part.left, part.right}
         ):

@@ -19,15 +19,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from microcosm import errors
 from microcosm.cli import output
-from microcosm.errors import (
-    DamagedJournal,
-    JournalError,
-    LockedJournal,
-    LostJournal,
-    MicrocosmError,
-    ReplicaError,
-)
+from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import host_and_port, write_text
 from microcosm.replica.network.status import READY, exposition
 from microcosm.replica.node import ReplicaNode
@@ -156,9 +150,9 @@ def _written(status: int, media: str, content: str) -> bytes:
 
 def passes(fault: BaseException | None) -> bool:
     """Whether a fault is of a disk that may be well again, so that what can be read goes on being read."""
-    if isinstance(fault, DamagedJournal | LockedJournal | LostJournal):
+    if isinstance(fault, errors.DamagedJournal | errors.LockedJournal | errors.LostJournal):
         return False
-    return isinstance(fault, JournalError | OSError)
+    return isinstance(fault, errors.JournalError | OSError)
 
 
 class Log:
