@@ -18,8 +18,10 @@ from microcosm.files import STDIN, write_text
 
 if TYPE_CHECKING:
     from microcosm.cli.session.page_session import SessionBackend
+    from microcosm.cli.session.session import How
     from microcosm.logic.rulebook import RuleBook
     from microcosm.page.server import Turns
+    from microcosm.questions.language import Questions
     from microcosm.state.microcosm import Microcosm
     from microcosm.state.opening import Source
     from microcosm.traces.report import Report
@@ -171,8 +173,7 @@ def view(
       microcosm view phone.mc laptop.mc
     """
     from microcosm.cli.session.page_session import Following, SessionBackend
-    from microcosm.cli.session.session import How, Opened, opened
-    from microcosm.page.knowledge import replicas
+    from microcosm.cli.session.session import How, opened
     from microcosm.page.server import Turns
     from microcosm.traces.text.lines import only_whole_lines
 
@@ -184,14 +185,12 @@ def view(
     if follow and two is not None:
         raise exits.UsageError("--follow reads one log on, and these are two")
     following = Following(file, how) if follow else None
-    if two is None:
+    if two is not None:
+        backend = _beside(one, two, how, read_only, questions)
+    else:
         with only_whole_lines() if follow else nullcontext():
-            first, both, names = opened(file, how), None, list[str]()
-    else:  # the session is about what both know together
-        (known, report), (theirs, _) = (read_source(source, how.rules, how.strict) for source in (one, two))
-        both, names = replicas(known, theirs), [one.name, two.name]
-        first = Opened(both.given, None, None, " and ".join(names), (), report)
-    backend = SessionBackend(first, how, read_only=read_only, both=both, names=names, questions=questions)
+            first = opened(file, how)
+        backend = SessionBackend(first, how, read_only=read_only, questions=questions)
     output.tell_warnings()
     with output.progress("drawing the page"):
         backend.contents()
@@ -205,6 +204,21 @@ def view(
     finally:
         ending.set()
     return exits.HOLDS
+
+
+def _beside(
+    one: Source, two: Source, how: How, read_only: bool, questions: Sequence[Questions]
+) -> SessionBackend:
+    """A session about what two microcosms know together. Raises as `reading.load` does, and `TooLarge`."""
+    from microcosm.cli.session.page_session import SessionBackend
+    from microcosm.cli.session.session import Opened
+    from microcosm.page.knowledge import replicas
+
+    (known, report), (other, _) = (read_source(source, how.rules, how.strict) for source in (one, two))
+    both = replicas(known, other)
+    names = [one.name, two.name]
+    joined = Opened(both.given, None, None, " and ".join(names), (), report)
+    return SessionBackend(joined, how, read_only=read_only, both=both, names=names, questions=questions)
 
 
 def show(known: Microcosm, *, port: int, browser: bool, read_only: bool) -> None:
