@@ -144,16 +144,11 @@ def refusal(
     """
     complain(f"error: {about}: {error}" if about else f"error: {error}")
     if isinstance(error, Contradiction):
-        show_sides(error, sys.stderr, *givens)
+        sys.stdout.flush()
+        write_lines(sys.stderr, side_lines(error, sys.stderr, *givens))
     if for_machines() and not answered:
         emit({**fault_fields(error), **({"file": about} if about else {}), "exit": code})
     return code
-
-
-def show_sides(error: Contradiction, stream: TextIO, *givens: Givens) -> None:
-    """The derivation of each side of a contradiction."""
-    sys.stdout.flush()
-    write_lines(stream, side_lines(error, stream, *givens))
 
 
 def side_lines(error: Contradiction, stream: TextIO, *givens: Givens) -> Iterator[str]:

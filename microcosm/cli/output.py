@@ -96,10 +96,10 @@ def json_line(fields: Mapping[str, object]) -> str:
 
 
 def as_json(value: object) -> str:
-    """A JSON text that standard output can carry: ASCII where it is not UTF-8."""
+    """A JSON text that standard output can carry: ASCII where its encoding lacks a character."""
     from microcosm.givens.exact import json_text
 
-    return json_text(value, ensure_ascii=not unicode_output(sys.stdout))
+    return json_text(value, ensure_ascii=not can_show("\U0010ffff", sys.stdout))
 
 
 def write_givens(givens: Givens, out: str | None, json: bool | None = None) -> None:
@@ -221,15 +221,6 @@ def tell_warnings() -> None:
     if _later:
         complain(*_later)
         _later.clear()
-
-
-def unicode_output(stream: TextIO) -> bool:
-    """Whether a stream can carry every character."""
-    return (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "") in {
-        "utf8",
-        "utf16",
-        "utf32",
-    }
 
 
 def can_show(text: str, stream: TextIO) -> bool:

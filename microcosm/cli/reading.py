@@ -210,11 +210,13 @@ def pair_asked(arguments: Sequence[str]) -> tuple[list[str], tuple[str, str]]:
     return paths, (left, right)
 
 
-def pair_in(arguments: Sequence[str], *, strict: bool) -> tuple[Microcosm, list[str], tuple[str, str]]:
+def pair_in(
+    arguments: Sequence[str], *, strict: bool, must_exist: bool
+) -> tuple[Microcosm, list[str], tuple[str, str]]:
     """What some files give, these files, and the two events asked about. Raises as `load` and `pair_of`."""
     paths, pair = pair_asked(arguments)
     known = load(paths, strict=strict)
-    return known, paths, pair_of(known, *pair)
+    return known, paths, pair_of(known, *pair, must_exist=must_exist)
 
 
 def relation_asked(arguments: Sequence[str]) -> tuple[list[str], Correspondence]:
@@ -238,10 +240,15 @@ def _is_file(argument: str) -> bool:
     return argument == files.STDIN or exists(argument) or any(iglob(argument, recursive=True))
 
 
-def pair_of(known: Microcosm, left: str, right: str) -> tuple[str, str]:
-    """The two events meant, by name, `FILE:LINE` or `/regex/`. Raises `NotOneEvent`, `UsageError`."""
+def pair_of(known: Microcosm, left: str, right: str, *, must_exist: bool = False) -> tuple[str, str]:
+    """The two events meant, by name, `FILE:LINE` or `/regex/`.
+
+    Raises `NotOneEvent`, `UsageError`, and `UnknownEvent` where they `must_exist` and one does not.
+    """
     left, right = known.event(left), known.event(right)
     distinct(left, right)
+    if must_exist:
+        known.require(left, right)
     return left, right
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -32,6 +32,9 @@ HOLDS, VIOLATED, UNDECIDED = "holds", "violated", "open"
 
 Proof = Callable[[Derivation], dict[str, Any]]
 """How a derivation is written as JSON."""
+
+Kept = dict[int, list[Scope | list[Interval]]]
+"""What is chosen in some tuples that have a value, by the value."""
 
 VALUES = {TRUE: "true", FALSE: "false", OPEN: "open"}
 """What a value is called."""
@@ -180,7 +183,7 @@ class Answers:
         """The answer to one question. Cost: a row operation a tuple but its last variable, and proofs."""
         formula = question.formula
         counts = {"true": 0, "false": 0, "open": 0}
-        kept: dict[int, list[Scope | list[Interval]]] = {TRUE: [], FALSE: [], OPEN: []}
+        kept: Kept = {TRUE: [], FALSE: [], OPEN: []}
         exact = True
         if isinstance(formula, Quantified):
             seen = at_once(self.log, formula, Scope())
@@ -204,9 +207,7 @@ class Answers:
         witnesses, notes = self._witnesses(formula, kept), self._notes(formula, value, vacuous)
         return Answer(question, verdict, self._exact and exact, vacuous, counts, witnesses, notes)
 
-    def _tally(
-        self, formula: Quantified, counts: dict[str, int], kept: dict[int, list[Scope | list[Interval]]]
-    ) -> bool:
+    def _tally(self, formula: Quantified, counts: dict[str, int], kept: Kept) -> bool:
         """Count the tuples by their value, and keep the first of each; whether all open ones are truly so."""
         exact = True
         with gc_paused():
@@ -234,7 +235,7 @@ class Answers:
             through = through and searched
             true |= (value == TRUE) << at
             false |= (value == FALSE) << at
-        return replace(part, row=(true, false)), through
+        return part._replace(row=(true, false)), through
 
     def _matches_nothing(self, formula: Formula) -> bool:
         parts = [formula] if isinstance(formula, Quantified) else [*within(formula)]
@@ -258,9 +259,7 @@ class Answers:
 
     # -- witnesses -----------------------------------------------------------------------------------------
 
-    def _witnesses(
-        self, formula: Formula, kept: dict[int, list[Scope | list[Interval]]]
-    ) -> tuple[Witness, ...]:
+    def _witnesses(self, formula: Formula, kept: Kept) -> tuple[Witness, ...]:
         some = isinstance(formula, Quantified) and formula.some
         found = []
         for value in (TRUE, OPEN) if some else (FALSE, OPEN):

@@ -255,6 +255,8 @@ def answer_fault(
     exact = searched or any(q.get("exact") is not False for q in claims)
     shown = max((len(q["witnesses"]) for q in claims if isinstance(q.get("witnesses"), list)), default=0)
     needed = max(1, proved)
+    settle = any(q.get("settle") for q in claims)
+    how: dict[str, Any] = {"exact": exact, "settle": settle, "shown": max(shown, needed), "proved": needed}
     found: list[tuple[Answer, Givens]] = []
     texts_read: list[Questions] = []  # what is asked on the command line may use their patterns
     for one in texts:
@@ -266,13 +268,6 @@ def answer_fault(
         try:
             read = read_questions(text, file, known_together(texts_read) if file is None else None)
             texts_read.append(read)
-            settle = any(q.get("settle") for q in claims)
-            how: dict[str, Any] = {
-                "exact": exact,
-                "settle": settle,
-                "shown": max(shown, needed),
-                "proved": needed,
-            }
             answered = answers(givens, build(givens), read, build, **how)
             found += [(answer, answered.givens) for answer in answered]
         except MicrocosmError as error:

@@ -17,7 +17,7 @@ from typing import Any
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits
 from microcosm.questions.evaluate import Evaluation, only
-from microcosm.questions.language import Not, Parameter, Quantified, Reference, Related, Value
+from microcosm.questions.language import Binder, Not, Parameter, Quantified, Reference, Related, Value
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, Candidates, Group, QuestionedLog, Scope
 
 Array = Any
@@ -277,7 +277,7 @@ class _Counter:
     def _numbers(self, scope: Scope) -> tuple[int, ...]:
         return tuple(one.number for one in scope.variables.values())
 
-    def _paired(self, scope: Scope, last: tuple[str, Reference], group: Group, member: int) -> Scope:
+    def _paired(self, scope: Scope, last: Binder, group: Group, member: int) -> Scope:
         """Both chosen, the first binder first; of a pair that is taken once the one that was read first."""
         (first, one), (second, other) = self._formula.binders
         whole = scope.with_choice(*last, group.candidates, member)

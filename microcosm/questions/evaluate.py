@@ -25,6 +25,7 @@ from microcosm.order.bits import bits, from_positions
 from microcosm.queries.events import as_text
 from microcosm.questions.language import (
     And,
+    Binder,
     Compared,
     Field,
     Formula,
@@ -171,9 +172,7 @@ class Evaluation:
             return group.every & ~only(group, chosen.number)
         return group.every & ~group.frame.possible(chosen.event).same
 
-    def row(
-        self, formula: Formula, scope: Scope, last: tuple[str, Reference], group: Group, among: int
-    ) -> Row:
+    def row(self, formula: Formula, scope: Scope, last: Binder, group: Group, among: int) -> Row:
         """The value of a formula for those of a group that are `among`, as the variable `last`."""
         match formula:
             case Not(part):
@@ -204,7 +203,7 @@ class Evaluation:
             false |= (found == FALSE) << at
         return true, false
 
-    def _speaks_of(self, formula: Formula, last: tuple[str, Reference]) -> bool:
+    def _speaks_of(self, formula: Formula, last: Binder) -> bool:
         """Whether the value may depend on the last variable, or on a parameter of it."""
         name, reference = last
         parameters = {one for one in reference.arguments if isinstance(one, Parameter)}
@@ -220,9 +219,7 @@ class Evaluation:
                     return True
         return False
 
-    def _compared(
-        self, formula: Compared, scope: Scope, last: tuple[str, Reference], group: Group
-    ) -> int | None:
+    def _compared(self, formula: Compared, scope: Scope, last: Binder, group: Group) -> int | None:
         """`=` and `!=` between what is chosen and the last variable: a look-up in a column of it."""
         if formula.sign not in ("=", "!="):
             return None
@@ -238,12 +235,12 @@ class Evaluation:
         same = column.get(value, 0)
         return same if formula.sign == "=" else column[None] & ~same
 
-    def _of_last(self, operand: Operand, scope: Scope, last: tuple[str, Reference]) -> bool:
+    def _of_last(self, operand: Operand, scope: Scope, last: Binder) -> bool:
         if isinstance(operand, Field):
             return operand.variable == last[0]
         return isinstance(operand, Parameter) and operand.name not in scope.parameters
 
-    def _column(self, operand: Operand, last: tuple[str, Reference], group: Group) -> dict[str | None, int]:
+    def _column(self, operand: Operand, last: Binder, group: Group) -> dict[str | None, int]:
         """For each value of an operand those of a group that have it; under None all that have any."""
         known = self._columns.get((id(group), operand))
         if known is not None and known[0] is group:
@@ -304,10 +301,8 @@ class Evaluation:
             begun, late = (every if complete else begun | starts.same), 0
         ends = group.ends.possible(one.begin)
         open_, ended = ends.decided(Relation.BEFORE, every)
-        open_, ended = (
-            open_ | (group.endless if complete else ends.same & group.endless),
-            ended & ~group.endless,
-        )
+        open_ |= group.endless if complete else ends.same & group.endless
+        ended &= ~group.endless
         whole = 0 if one.broken else every & ~group.broken
         return begun & open_ & whole, late | ended
 

@@ -9,8 +9,8 @@ part in which the formula has one value by what follows from it need not be spli
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from microcosm.engine.engine import CyclicGivens, Engine
 from microcosm.engine.prove import Prover
@@ -34,8 +34,7 @@ ATOMS = 64
 """So many atoms of one tuple are shown at most."""
 
 
-@dataclass(frozen=True)
-class Atom:
+class Atom(NamedTuple):
     """`left R right` for two events, by their numbers, and its value."""
 
     left: int

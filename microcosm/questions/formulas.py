@@ -15,6 +15,7 @@ from microcosm.givens.relation import Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.queries.events import read_regex
 from microcosm.questions import language
+from microcosm.questions.language import Binder, Formula, Place
 from microcosm.text.statement import shown
 
 if TYPE_CHECKING:
@@ -85,10 +86,10 @@ def token_of(tree: Any) -> Token:
     return token
 
 
-def place_of(tree: Any) -> language.Place:
+def place_of(tree: Any) -> Place:
     """Where a node, or a token, begins."""
     begin = tree.meta if rule_of(tree) else tree
-    return language.Place(begin.line, begin.column)
+    return Place(begin.line, begin.column)
 
 
 def offset(error: UnexpectedInput) -> int:
@@ -101,6 +102,10 @@ def unquoted(token: str) -> str:
     return token[1:-1].replace(f"\\{quote}", quote).replace("\\\n", "\n").replace("\\\\", "\\")
 
 
+Variables = dict[str, language.Reference]
+"""The variables of a formula, and the pattern of each."""
+
+
 class FormulaReader:
     """Reads formulas that use the patterns of `found`."""
 
@@ -111,13 +116,11 @@ class FormulaReader:
         if known is not None:
             self.found.patterns.update(known.patterns)
 
-    def _condition(self, tree: Any) -> language.Formula:
+    def _condition(self, tree: Any) -> Formula:
         """A condition on one event: its names are fields."""
         return self._formula(tree, None, set())
 
-    def _formula(
-        self, tree: Any, variables: dict[str, language.Reference] | None, bound: set[str]
-    ) -> language.Formula:
+    def _formula(self, tree: Any, variables: Variables | None, bound: set[str]) -> Formula:
         """A formula; `variables` None: a condition on one event. `bound` are the parameters in scope."""
         match rule_of(tree):
             case "either" | "both" as rule:
@@ -140,22 +143,20 @@ class FormulaReader:
             case "bare":
                 operand = self._operand(token_of(tree), variables, bound)
                 if not isinstance(operand, language.Field):
-                    self._fail(f"{token_of(tree)} is no condition; compare it with something", place_of(tree))
+                    self._fail(f"{token_of(tree)} is no condition; compare it with something", tree)
                 return language.Present(operand, place_of(tree))
         raise AssertionError(rule_of(tree))
 
-    def _quantified(
-        self, tree: Node, variables: dict[str, language.Reference] | None, bound: set[str]
-    ) -> language.Formula:
+    def _quantified(self, tree: Node, variables: Variables | None, bound: set[str]) -> Formula:
         place = place_of(tree)
         if variables is None:
             self._fail("a condition on one event has no `for all` and no `exists`", place)
-        binders: list[tuple[str, language.Reference]] = []
+        binders: list[Binder] = []
         for part in trees(tree, "binder"):
             name, *used = [one for one in part.children if not rule_of(one)]
             if "." in name or str(name) in variables or str(name) in dict(binders):
                 fault = "has no dot" if "." in name else "is bound already"
-                self._fail(f"the variable {name} {fault}", place_of(name))
+                self._fail(f"the variable {name} {fault}", name)
             conditions = trees(part, *FORMULAS)
             reference = (
                 language.Reference(self._inline(conditions[0]), (), place_of(part))
@@ -171,9 +172,7 @@ class FormulaReader:
         some = token_of(trees(tree, "quantifier")[0]).type == "EXISTS"
         return language.Quantified(some, tuple(binders), where, body, place)
 
-    def _comparison(
-        self, tree: Node, variables: dict[str, language.Reference] | None, bound: set[str]
-    ) -> language.Formula:
+    def _comparison(self, tree: Node, variables: Variables | None, bound: set[str]) -> Formula:
         first, second, third = tree.children
         left, sign, right = token_of(first), token_of(second), token_of(third)
         place = place_of(tree)
@@ -188,23 +187,21 @@ class FormulaReader:
                     and "." not in other
                     and other not in bound
                 ):
-                    self._fail(f"no variable is called {other}", place_of(other))
+                    self._fail(f"no variable is called {other}", other)
         if sign == "~":
             if right.type != "STRING":
-                self._fail("a regular expression stands in quotes", place_of(right))
+                self._fail("a regular expression stands in quotes", right)
             return language.Matches(self._operand(left, variables, bound), self._regex(right), place)
         if sign in ("<", ">") and left.type == right.type == "STRING":  # it is so of every event, or of none
-            self._fail(f"{left} is a text: the event of that name is [name = {left}]", place_of(left))
+            self._fail(f"{left} is a text: the event of that name is [name = {left}]", left)
         if sign not in ("=", "!=", "<", "<=", ">", ">="):
             for token in (left, right):
                 if str(token) not in (variables or {}):
-                    self._fail(f"{sign} relates two events, and {token} is none", place_of(token))
+                    self._fail(f"{sign} relates two events, and {token} is none", token)
         sides = [self._operand(token, variables, bound) for token in (left, right)]
         return language.Compared(sides[0], str(sign), sides[1], place)
 
-    def _related(
-        self, names: list[str], sign: Token, variables: dict[str, language.Reference], place: language.Place
-    ) -> language.Formula:
+    def _related(self, names: list[str], sign: Token, variables: Variables, place: Place) -> Formula:
         left, right = names
         if sign in ("=", "!="):
             for name in names:
@@ -212,16 +209,10 @@ class FormulaReader:
             same = language.Related(left, None, right, place, same=True)
             return same if sign == "=" else language.Not(same)
         if str(sign) not in SIGNS and str(sign) not in SPELLINGS:
-            self._fail(f"{sign} is no relation of two events", place_of(sign))
+            self._fail(f"{sign} is no relation of two events", sign)
         return self._atom((left, variables[left]), sign, (right, variables[right]), place)
 
-    def _atom(
-        self,
-        left: tuple[str, language.Reference],
-        sign: Any,
-        right: tuple[str, language.Reference],
-        place: language.Place,
-    ) -> language.Formula:
+    def _atom(self, left: Binder, sign: Any, right: Binder, place: Place) -> Formula:
         """That two events are related as a sign says, or two states at once."""
         relation, refuted = self._relation(sign)
         for _, reference in (left, right):
@@ -238,7 +229,7 @@ class FormulaReader:
         relation = SIGNS[token] if token in SIGNS else SPELLINGS[token]
         return (None, False) if relation is None else (REFUTED.get(relation, relation), relation in REFUTED)
 
-    def _is(self, tree: Node, variables: dict[str, language.Reference] | None) -> language.Formula:
+    def _is(self, tree: Node, variables: Variables | None) -> Formula:
         """`r is seen(k)`, or `seen(r)` of a pattern without parameters."""
         place = place_of(tree)
         tokens = [part for part in tree.children if not rule_of(part)]
@@ -253,14 +244,12 @@ class FormulaReader:
                 self._fail(f"{tokens[0]}(…) is asked of one variable, as in seen(r)", place)
             reference = self._use(tokens[0], [])
         if variable not in variables:
-            self._fail(f"no variable is called {variable}", place_of(tokens[0]))
+            self._fail(f"no variable is called {variable}", tokens[0])
         self._expect_kind(reference, language.EventPattern, "asked about so")
         self._expect_kind(variables[variable], language.EventPattern, "asked about so")
         return language.Is(variable, reference, place)
 
-    def _operand(
-        self, token: Token, variables: dict[str, language.Reference] | None, bound: set[str]
-    ) -> language.Operand:
+    def _operand(self, token: Token, variables: Variables | None, bound: set[str]) -> language.Operand:
         if (value := self._value(token)) is not None:
             return value
         if token.type == "FIELD" or variables is None:
@@ -272,12 +261,10 @@ class FormulaReader:
         if name in bound:
             return language.Parameter(name)
         if name in variables:
-            self._fail(
-                f"{name} is an event; compare one of its fields, such as {name}.process", place_of(token)
-            )
+            self._fail(f"{name} is an event; compare one of its fields, such as {name}.process", token)
         near = get_close_matches(name, [*bound, *variables], 1)
         hint = f"Did you mean {near[0]}?" if near else "The arguments of patterns bind parameters."
-        self._fail(f"nothing binds {name}", place_of(token), hint)
+        self._fail(f"nothing binds {name}", token, hint)
 
     def _field(self, token: Token) -> language.Field:
         if token.type == "FIELD":
@@ -289,9 +276,9 @@ class FormulaReader:
         try:
             return read_regex(str(token)[1:-1].replace(f"\\{quote}", quote))
         except ValueError as error:
-            self._fail(str(error), place_of(token))
+            self._fail(str(error), token)
 
-    def _plain(self, formula: language.Formula) -> language.Formula:
+    def _plain(self, formula: Formula) -> Formula:
         """A condition of `where`: it compares values, so that it is the same in all worlds."""
         for part in language.within(formula):
             if isinstance(part, language.Related | language.Quantified):
@@ -321,14 +308,11 @@ class FormulaReader:
             near = get_close_matches(name, self.found.patterns, 1)
             hint = f"Define it above: event {name} where …; [{name}] is an event that has such a field."
             hint = f"Did you mean {near[0]}?" if near else hint
-            self._fail(f"nothing above defines {name}", place_of(token), hint)
+            self._fail(f"nothing above defines {name}", token, hint)
         given = [self._argument(token_of(one)) for part in arguments for one in part.children]
         if len(given) != len(pattern.parameters) and (given or arguments):
             wanted = ", ".join(pattern.parameters) or "none"
-            self._fail(
-                f"{name} has {len(pattern.parameters)} parameters ({wanted}), not {len(given)}",
-                place_of(token),
-            )
+            self._fail(f"{name} has {len(pattern.parameters)} parameters ({wanted}), not {len(given)}", token)
         if not given:
             given = [None] * len(pattern.parameters)
         return language.Reference(name, tuple(given), place_of(token))
@@ -340,13 +324,13 @@ class FormulaReader:
         try:
             return language.Value(in_json(number(token))) if token.type == "NUMBER" else None
         except (ValueError, OverflowError):
-            self._fail("the number has too many digits, or is too large", place_of(token))
+            self._fail("the number has too many digits, or is too large", token)
 
     def _argument(self, token: Token) -> language.Parameter | language.Value | None:
         if (value := self._value(token)) is not None:
             return value
         if "." in token:
-            self._fail("an argument is a name without a dot, a text, a number or _", place_of(token))
+            self._fail("an argument is a name without a dot, a text, a number or _", token)
         return None if token == "_" else language.Parameter(str(token))
 
     def _expect_kind(self, reference: language.Reference, kind: type, what: str) -> None:
@@ -367,7 +351,9 @@ class FormulaReader:
 
         return _PART.sub(on_one_line, self.text[tree.meta.start_pos : tree.meta.end_pos])
 
-    def _fail(self, message: str, place: language.Place, hint: str | None = None) -> NoReturn:
+    def _fail(self, message: str, at: Any, hint: str | None = None) -> NoReturn:
+        """Raise a `TextError` at a place, or where a node or a token begins."""
+        place = at if isinstance(at, Place) else place_of(at)
         raise self.found.fault(message, place, hint) from None
 
     def _explain(self, error: UnexpectedInput) -> NoReturn:
@@ -382,9 +368,9 @@ class FormulaReader:
         line, column = (len(self.lines), len(self.lines[-1]) + 1) if ended else (error.line, error.column)
         rest = self.lines[line - 1][column - 1 :].split(maxsplit=1)
         if rest and rest[0][0] in "\"'" and {"STRING"} & accepts():
-            self._fail(f"expected the {rest[0][0]} that ends the quoted text", language.Place(line, column))
+            self._fail(f"expected the {rest[0][0]} that ends the quoted text", Place(line, column))
         but = f", not {shown(rest[0])}" if rest else ""
-        self._fail(f"expected {' or '.join(wanted)}{but}", language.Place(line, column))
+        self._fail(f"expected {' or '.join(wanted)}{but}", Place(line, column))
 
 
 def parameters_of(references: Iterable[language.Reference]) -> set[str]:

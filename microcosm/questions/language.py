@@ -142,7 +142,7 @@ class Quantified:
     """
 
     some: bool
-    binders: tuple[tuple[str, Reference], ...]
+    binders: tuple[Binder, ...]
     where: Formula | None
     body: Formula
     place: Place
@@ -151,6 +151,10 @@ class Quantified:
 
 
 Formula = Compared | Matches | OneOf | Present | Related | Is | Not | And | Or | Quantified
+
+
+Binder = tuple[str, "Reference"]
+"""A variable, and the pattern whose matches it stands for."""
 
 
 @dataclass(frozen=True)
@@ -193,9 +197,9 @@ Pattern = EventPattern | StatePattern
 class Known:
     """`know A R B where …`: every matching pair is in this relation."""
 
-    left: tuple[str, Reference]
+    left: Binder
     relation: Relation
-    right: tuple[str, Reference]
+    right: Binder
     where: Formula | None
     text: str
     place: Place

@@ -10,32 +10,14 @@ can block each other some are left by elimination.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from microcosm.errors import MicrocosmError
 from microcosm.queries.events import as_text, attribute
-from microcosm.questions.language import (
-    COLUMNS,
-    And,
-    Compared,
-    EventPattern,
-    Field,
-    Formula,
-    Matches,
-    Not,
-    OneOf,
-    Operand,
-    Or,
-    Present,
-    StatePattern,
-    Value,
-    compared,
-    operands,
-    within,
-)
+from microcosm.questions import language
+from microcosm.questions.language import EventPattern, Field, StatePattern, Value, compared, operands, within
 
 if TYPE_CHECKING:
     from microcosm.givens.event_table import EventTable
@@ -45,7 +27,7 @@ Groups = dict[str, str]
 Test = Callable[[Any, Groups], bool]
 """Whether an event, or what is chosen, fits; what its named groups are is put into the dictionary."""
 
-Get = Callable[[Operand], Callable[[Any], Any]]
+Get = Callable[[language.Operand], Callable[[Any], Any]]
 """What an operand is for each event, by its number, or for what is chosen."""
 
 Values = tuple[str, ...]
@@ -130,38 +112,38 @@ def bindings(
     return of
 
 
-_TOGETHER: dict[type, Callable[[Iterable[bool]], bool]] = {And: all, Or: any}
+_TOGETHER: dict[type, Callable[[Iterable[bool]], bool]] = {language.And: all, language.Or: any}
 
 
-def condition(formula: Formula | None, get: Get) -> Test:
+def condition(formula: language.Formula | None, get: Get) -> Test:
     """A condition as a test of an event, or of what is chosen; of these no relations are asked."""
     match formula:
         case None:
             return lambda number, groups: True
-        case And(parts) | Or(parts):
+        case language.And(parts) | language.Or(parts):
             tests, together = [condition(part, get) for part in parts], _TOGETHER[formula.__class__]
             return lambda one, groups: together(test(one, groups) for test in tests)
-        case Not(part):
+        case language.Not(part):
             refused = condition(part, get)
             return lambda one, groups: not refused(one, {})
-        case Matches():
+        case language.Matches():
             return _matches(formula, get(formula.operand))
-        case Compared():
+        case language.Compared():
             left, right, sign = get(formula.left), get(formula.right), formula.sign
             if sign == "=" and isinstance(formula.right, Value):
                 wanted = as_text(formula.right.value)
                 return lambda one, groups: as_text(left(one)) == wanted
             return lambda one, groups: compared(left(one), sign, right(one))
-        case OneOf():
+        case language.OneOf():
             sought, among = get(formula.operand), [get(part) for part in formula.among]
             return lambda one, groups: any(compared(sought(one), "=", part(one)) for part in among)
-        case Present():
+        case language.Present():
             there = get(formula.field)
             return lambda one, groups: there(one) not in (None, False, "")
     raise AssertionError(formula)
 
 
-def getter(table: Columns, operand: Operand) -> Callable[[int], Any]:
+def getter(table: Columns, operand: language.Operand) -> Callable[[int], Any]:
     """What an operand is for each event: a column, an attribute (dots lead into it), or a value."""
     if isinstance(operand, Value):
         value = operand.value
@@ -191,9 +173,11 @@ def fields_missing(pattern: EventPattern | StatePattern, table: Columns) -> list
             conditions = [] if pattern.condition is None else [pattern.condition]
         case StatePattern():
             conditions = [pattern.begin, pattern.end]
-    compared = [part for one in conditions for part in within(one) if not isinstance(part, Present)]
+    compared = [part for one in conditions for part in within(one) if not isinstance(part, language.Present)]
     named = [*pattern.bound.values(), *(side for part in compared for side in operands(part))]
-    names = dict.fromkeys(one.name for one in named if isinstance(one, Field) and one.name not in COLUMNS)
+    names = dict.fromkeys(
+        one.name for one in named if isinstance(one, Field) and one.name not in language.COLUMNS
+    )
     found = []
     for name in names:
         get = getter(table, Field(name))
@@ -202,7 +186,7 @@ def fields_missing(pattern: EventPattern | StatePattern, table: Columns) -> list
     return found
 
 
-def _matches(formula: Matches, get: Callable[[Any], Any]) -> Test:
+def _matches(formula: language.Matches, get: Callable[[Any], Any]) -> Test:
     search, binds = formula.pattern.search, formula.pattern.groupindex
 
     def found(one: Any, groups: Groups) -> bool:
@@ -219,8 +203,7 @@ def _matches(formula: Matches, get: Callable[[Any], Any]) -> Test:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """From `begin` on, until `end`; where the log has no end, None, and `last` is the process's last event.
 
     `broken` says that events of the process are missing in between, so that it may have been interrupted.
@@ -395,7 +378,7 @@ def joined(chain: Sequence[Interval]) -> list[Interval]:
     found: list[Interval] = []
     for one in chain:
         if found and found[-1].end == one.begin:
-            found[-1] = replace(one, begin=found[-1].begin)
+            found[-1] = one._replace(begin=found[-1].begin)
         else:
             found.append(one)
     return found

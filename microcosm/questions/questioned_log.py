@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from typing import NamedTuple
 
 from microcosm.engine.engine import Engine
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
@@ -15,18 +16,9 @@ from microcosm.givens.givens import Givens
 from microcosm.order.bits import bits, from_positions
 from microcosm.order.order import lacking
 from microcosm.queries.events import as_text
-from microcosm.questions import language
+from microcosm.questions import language, patterns
 from microcosm.questions.judged import Frame, Judgements, arranged
-from microcosm.questions.patterns import (
-    Columns,
-    Interval,
-    Unordered,
-    Values,
-    fields_missing,
-    intervals,
-    matched,
-    missing,
-)
+from microcosm.questions.patterns import Columns, Interval, Values
 from microcosm.text.names import quote
 from microcosm.tuning import gc_paused
 from microcosm.worlds.search import Stop
@@ -133,7 +125,7 @@ class QuestionedLog:
     @cached_property
     def missing(self) -> dict[str, int]:
         """How many events the log lacks, by process, as far as it numbers them. Cost: one pass."""
-        return missing(self.columns)
+        return patterns.missing(self.columns)
 
     def lost(self) -> str:
         """Where the log lacks the events that it lacks, in words: of the first processes."""
@@ -157,7 +149,7 @@ class QuestionedLog:
             pattern = self.pattern(name)
             with gc_paused():
                 if isinstance(pattern, language.EventPattern):
-                    found = Candidates(*matched(pattern, self.columns))
+                    found = Candidates(*patterns.matched(pattern, self.columns))
                 else:
                     found = self._states(pattern)
                 self._warn_of_fields(pattern)
@@ -198,8 +190,8 @@ class QuestionedLog:
 
     def _states(self, pattern: language.StatePattern) -> Candidates:
         try:
-            found, ended = intervals(pattern, self.columns, self.judged.before)
-        except Unordered as error:
+            found, ended = patterns.intervals(pattern, self.columns, self.judged.before)
+        except patterns.Unordered as error:
             raise self.questions.fault(f"{pattern.name}: {error}", pattern.place) from None
         if found and not ended:
             self.warnings.append(
@@ -209,7 +201,7 @@ class QuestionedLog:
 
     def _warn_of_fields(self, pattern: language.Pattern) -> None:
         """Say which fields of a pattern no event has: they may be misspelt."""
-        for name in fields_missing(pattern, self.columns):
+        for name in patterns.fields_missing(pattern, self.columns):
             attributes = {key for row in self.table.attributes[:1000] for key in row}
             near = get_close_matches(name, {*language.COLUMNS, *attributes}, 3)
             meant = f"; did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
@@ -256,8 +248,7 @@ Row = tuple[int, int]
 """Those of a group for which a formula is true, and those for which it is false."""
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(NamedTuple):
     """What is chosen for a variable: a candidate of a pattern."""
 
     candidates: Candidates
@@ -298,12 +289,11 @@ class Scope:
         )
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Tuples that differ in the last variable only: those that there are (`among`), and their values."""
 
     scope: Scope
-    last: tuple[str, language.Reference]
+    last: language.Binder
     group: Group
     among: int
     row: Row

@@ -10,32 +10,8 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 from microcosm.givens.relation import Relation
-from microcosm.questions import formulas
-from microcosm.questions.language import (
-    COLUMNS,
-    And,
-    Compared,
-    EventPattern,
-    Field,
-    Formula,
-    Known,
-    Matches,
-    Not,
-    Operand,
-    Or,
-    Parameter,
-    Pattern,
-    Quantified,
-    Question,
-    Questions,
-    Reference,
-    Related,
-    StatePattern,
-    Value,
-    children,
-    operands,
-    within,
-)
+from microcosm.questions import formulas, language
+from microcosm.questions.language import And, Binder, Field, Formula, Parameter, Quantified, Questions, within
 
 if TYPE_CHECKING:
     from microcosm.questions.formulas import Node
@@ -66,7 +42,7 @@ def read_sought(text: str, known: Questions | None = None) -> Questions:
 
 def known_together(texts: Iterable[Questions]) -> Questions:
     """The patterns of some texts; a name that they define differently is left out, for it tells nothing."""
-    found: dict[str, Pattern | None] = {}
+    found: dict[str, language.Pattern | None] = {}
     for name, pattern in chain.from_iterable(one.patterns.items() for one in texts):
         found[name] = pattern if found.get(name, pattern) == pattern else None
     return Questions(patterns={name: pattern for name, pattern in found.items() if pattern is not None})
@@ -93,13 +69,13 @@ class _Reader(formulas.FormulaReader):
             case "condition":
                 name = self._inline(last.children[0])  # type: ignore[union-attr]
                 place = formulas.place_of(last)
-                reference = Reference(name, (), place)
+                reference = language.Reference(name, (), place)
                 formula: Formula = Quantified(False, (("event", reference),), None, And(()), place)
-                self.found.questions.append(Question(self._source(last), formula, place))
+                self.found.questions.append(language.Question(self._source(last), formula, place))
             case "tuples" | "never":  # of what is never to be, that which is
                 self._pair(last, "tuples")
             case "event" | "state" | "know" | "complete" as other:
-                self._fail(f"`{other}` defines something; say what is to be found", formulas.place_of(last))
+                self._fail(f"`{other}` defines something; say what is to be found", last)
             case _:
                 self._statement(last)  # type: ignore[arg-type]
         return self.found
@@ -132,38 +108,40 @@ class _Reader(formulas.FormulaReader):
         conditions = formulas.trees(tree, *formulas.FORMULAS)
         condition = self._condition(conditions[0]) if conditions else None
         self._bind(tree, parameters, bound, [condition] if condition is not None else [])
-        self.found.patterns[name] = EventPattern(name, parameters, bound, condition, formulas.place_of(tree))
+        self.found.patterns[name] = language.EventPattern(
+            name, parameters, bound, condition, formulas.place_of(tree)
+        )
 
     def _state(self, tree: Node) -> None:
         name, parameters, bound = self._head(tree)
-        process: Value | Parameter | None = None
+        process: language.Value | Parameter | None = None
         if places := formulas.trees(tree, "place"):
             token = formulas.token_of(places[0])
             if token.type == "STRING":
-                process = Value(formulas.unquoted(token))
+                process = language.Value(formulas.unquoted(token))
             elif str(token) in parameters:
                 process = Parameter(str(token))
                 bound[str(token)] = Field("process")
             else:
                 listed = ", ".join((*parameters, str(token)))
                 hint = f'Write "{token}" for the process of that name; {name}({listed}) binds it.'
-                self._fail(f"{token} is no parameter of {name}", formulas.place_of(token), hint)
+                self._fail(f"{token} is no parameter of {name}", token, hint)
         begin, end = (self._condition(part) for part in formulas.trees(tree, *formulas.FORMULAS))
         self._bind(tree, parameters, bound, [begin])
         place = formulas.place_of(tree)
-        self.found.patterns[name] = StatePattern(name, parameters, bound, process, begin, end, place)
+        self.found.patterns[name] = language.StatePattern(name, parameters, bound, process, begin, end, place)
 
     def _know(self, tree: Node) -> None:
         left, sign, right, where = self._sides(tree)
         relation, refuted = self._relation(sign)
         if relation is None:
-            self._fail("`while` cannot be known; know how two events are related", formulas.place_of(sign))
+            self._fail("`while` cannot be known; know how two events are related", sign)
         for _, reference in (left, right):
-            self._expect_kind(reference, EventPattern, "known")
+            self._expect_kind(reference, language.EventPattern, "known")
         if refuted:
             relation = next(r for r, of in formulas.REFUTED.items() if of is relation)
         place = formulas.place_of(tree)
-        self.found.known.append(Known(left, relation, right, where, self._source(tree), place))
+        self.found.known.append(language.Known(left, relation, right, where, self._source(tree), place))
 
     def _complete(self, tree: Node) -> None:
         self.found.complete = formulas.place_of(tree)
@@ -172,9 +150,9 @@ class _Reader(formulas.FormulaReader):
         place = formulas.place_of(tree)
         binders = self._named([self._reference(part) for part in formulas.trees(tree, "reference")])
         for _, reference in binders:
-            self._expect_kind(reference, StatePattern, "seen at once")
+            self._expect_kind(reference, language.StatePattern, "seen at once")
         names = [name for name, _ in binders]
-        pairs = [Related(a, None, b, place, surely=surely) for a, b in combinations(names, 2)]
+        pairs = [language.Related(a, None, b, place, surely=surely) for a, b in combinations(names, 2)]
         self._ask(tree, Quantified(True, tuple(binders), None, And(tuple(pairs)), place))
 
     def _assertion(self, tree: Node) -> None:
@@ -188,7 +166,7 @@ class _Reader(formulas.FormulaReader):
         if len(references) == 1:
             binders = self._named([self._reference(references[0])])
             where = self._where(tree, binders)
-            body: Formula = Or(()) if rule == "never" else And(())
+            body: Formula = language.Or(()) if rule == "never" else And(())
             self._ask(tree, Quantified(False, tuple(binders), where, body, place))
             return
         left, sign, right, where = self._sides(tree)
@@ -199,27 +177,27 @@ class _Reader(formulas.FormulaReader):
             inner = Quantified(True, (right,), where, atom, place)
             self._ask(tree, Quantified(False, (left,), None, inner, place))
             return
-        body = Not(atom) if rule == "never" else atom
+        body = language.Not(atom) if rule == "never" else atom
         once = relation in _SYMMETRIC and _turns(left, right, where)
         self._ask(tree, Quantified(False, (left, right), where, body, place, once, distinct=True))
 
     def _ask(self, tree: Any, formula: Formula) -> None:
-        self.found.questions.append(Question(self._source(tree), formula, formulas.place_of(tree)))
+        self.found.questions.append(language.Question(self._source(tree), formula, formulas.place_of(tree)))
 
     # -- parts of statements -------------------------------------------------------------------------------
 
     def _head(self, tree: Node) -> tuple[str, tuple[str, ...], dict[str, Field]]:
         token = formulas.token_of(tree)
         if "." in token:
-            self._fail("a pattern's name has no dot", formulas.place_of(token))
+            self._fail("a pattern's name has no dot", token)
         if str(token) in self.found.patterns:
-            self._fail(f"{token} is defined already", formulas.place_of(token))
+            self._fail(f"{token} is defined already", token)
         parameters, bound = list[str](), dict[str, Field]()
         for part in formulas.trees(tree, "parameter"):
             name = formulas.token_of(part)
             if "." in name or str(name) in parameters:
                 fault = "has no dot" if "." in name else "is there twice"
-                self._fail(f"the parameter {name} {fault}", formulas.place_of(name))
+                self._fail(f"the parameter {name} {fault}", name)
             parameters.append(str(name))
             if fields := formulas.trees(part, "field"):
                 bound[str(name)] = self._field(formulas.token_of(fields[0]))
@@ -230,22 +208,22 @@ class _Reader(formulas.FormulaReader):
     ) -> None:
         """Find out what binds each parameter: its `= field`, a named group, or a field of its own name."""
         inside = [part for condition in conditions for part in within(condition)]
-        groups = {name for part in inside if isinstance(part, Matches) for name in part.pattern.groupindex}
-        fields = {one.name for part in inside for one in operands(part) if isinstance(one, Field)}
+        groups = {
+            name for part in inside if isinstance(part, language.Matches) for name in part.pattern.groupindex
+        }
+        fields = {one.name for part in inside for one in language.operands(part) if isinstance(one, Field)}
         for part, name in zip(formulas.trees(tree, "parameter"), parameters, strict=True):
             if name in bound or name in groups:
                 continue
-            if name not in COLUMNS and name not in fields:
+            if name not in language.COLUMNS and name not in fields:
                 hint = (
                     f'A named group binds it, as in label ~ "…(?<{name}>\\w+)", '
                     f"or a field of the event, as in ({name} = process)."
                 )
-                self._fail(
-                    f"nothing binds the parameter {name}", formulas.place_of(formulas.token_of(part)), hint
-                )
+                self._fail(f"nothing binds the parameter {name}", formulas.token_of(part), hint)
             bound[name] = Field(name)
 
-    def _named(self, references: list[tuple[str | None, Reference]]) -> list[tuple[str, Reference]]:
+    def _named(self, references: list[tuple[str | None, language.Reference]]) -> list[Binder]:
         """A name for each: as said, or after its pattern, numbered where there are several of one."""
         short = ["event" if r.name.startswith("[") else r.name for _, r in references]
         names = [
@@ -257,11 +235,11 @@ class _Reader(formulas.FormulaReader):
                 self._fail(f"two are called {name}", references[at][1].place)
         return [(name, reference) for name, (_, reference) in zip(names, references, strict=True)]
 
-    def _sides(self, tree: Any) -> tuple[tuple[str, Reference], Node, tuple[str, Reference], Formula | None]:
+    def _sides(self, tree: Any) -> tuple[Binder, Node, Binder, Formula | None]:
         left, right = self._named([self._reference(part) for part in formulas.trees(tree, "reference")])
         return left, formulas.trees(tree, "sign")[0], right, self._where(tree, [left, right])
 
-    def _where(self, tree: Any, binders: list[tuple[str, Reference]]) -> Formula | None:
+    def _where(self, tree: Any, binders: list[Binder]) -> Formula | None:
         conditions = formulas.trees(tree, *formulas.FORMULAS)
         if not conditions:
             return None
@@ -271,7 +249,7 @@ class _Reader(formulas.FormulaReader):
         )
 
 
-def _turns(left: tuple[str, Reference], right: tuple[str, Reference], where: Formula | None) -> bool:
+def _turns(left: Binder, right: Binder, where: Formula | None) -> bool:
     """Whether a pair the other way round is the same pair: the same pattern and a condition that reads so."""
     one, other = left[1], right[1]
     if one.name != other.name or not all(
@@ -285,19 +263,19 @@ def _turns(left: tuple[str, Reference], right: tuple[str, Reference], where: For
             return False
         turned |= {a: b, b: a}
 
-    def turn(operand: Operand) -> Operand:
+    def turn(operand: language.Operand) -> language.Operand:
         if isinstance(operand, Field):
             return Field(operand.name, turned.get(operand.variable, operand.variable))
-        found: Operand = turned.get(operand, operand)
+        found: language.Operand = turned.get(operand, operand)
         return found
 
     stack = [] if where is None else [where]
     while stack:
         part = stack.pop()
         if isinstance(part, And):
-            stack += children(part)
+            stack += language.children(part)
         elif (
-            not isinstance(part, Compared)
+            not isinstance(part, language.Compared)
             or part.sign not in ("=", "!=")
             or {turn(part.left), turn(part.right)} != {part.left, part.right}
         ):

@@ -313,7 +313,10 @@ class Admitting(Authored):
             if number < state.ledger.closed.get(stream, number + 1):
                 self._keep_proof(proof, cut=peer != name)
                 return proof
-        if self._connects(segment, linked) or name not in state.given_up:
+        follows = self._follows(segment, linked)
+        if follows and state.chains.connected(stream) < segment.first - 1 < segment.last:
+            self._write("connect", packb([*stream, segment.first - 1]))  # what is between is kept
+        if follows or name not in state.given_up:
             self._take_part(peer, segment, contents, same)
         elif segment.first <= segment.last:
             self.early.keep(peer, segment, contents, linked)
@@ -335,14 +338,6 @@ class Admitting(Authored):
         return segment.last < segment.first or not (
             Dots([DotRun(*segment.stream, known + 1, segment.first)]) - linked
         )
-
-    def _connects(self, segment: Segment, linked: Dots) -> bool:
-        """Whether a segment, which contradicts none beside it, follows its chain; what is between is kept."""
-        if not self._follows(segment, linked):
-            return False
-        if self._state.chains.connected(segment.stream) < segment.first - 1 < segment.last:
-            self._write("connect", packb([*segment.stream, segment.first - 1]))
-        return True
 
     def _rank(self, peer: str, segment: Segment) -> int | None:
         """From where its key would be known, 0 if that is one's own; None if it is not the author's."""

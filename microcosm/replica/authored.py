@@ -19,19 +19,9 @@ from microcosm.errors import Undefined, installing
 from microcosm.replica.changes import DISPUTED, RETURNED, Changes
 from microcosm.replica.core import DIVERGED, fit
 from microcosm.replica.exchange import AntiEntropy, Heads, Supply
+from microcosm.replica.ledger import chain
 from microcosm.replica.ledger import evolution as evolutions
-from microcosm.replica.ledger.chain import (
-    BLOCK,
-    KEY_BYTES,
-    UNSIGNED,
-    ForkProof,
-    Segment,
-    author_of,
-    block_of,
-    can_sign,
-    leaf,
-    read_proof,
-)
+from microcosm.replica.ledger.chain import ForkProof, Segment
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
 from microcosm.replica.ledger.evolution import Evolution
 from microcosm.replica.ledger.records import PINNED
@@ -61,11 +51,11 @@ class Authored(Changes):
         the extra `replica` is not installed. Cost: what the replica has said.
         """
         if self._state.author is None:
-            if not can_sign():
+            if not chain.can_sign():
                 raise Undefined(f"evolutions are signed by `cryptography`; `{installing('replica')}`")
             if unsigned is None:
                 unsigned = any(name != self.name for name, _ in self.ledger.seen.streams())
-            author = author_of(seed)
+            author = chain.author_of(seed)
             with self.transaction():
                 self._write("author", packb([author.seed, author.key, unsigned]))
         assert self._state.author is not None
@@ -124,7 +114,7 @@ class Authored(Changes):
     @property
     def proofs(self) -> list[ForkProof]:
         """The proofs that authors have said two things, the latest last. Cost: 0.1 ms each."""
-        return [read_proof(content) for content in self._state.forks.values()]
+        return [chain.read_proof(content) for content in self._state.forks.values()]
 
     def _keep_proof(self, proof: ForkProof, *, cut: bool) -> bool:
         """Keep a proof, and say so; with `cut`, take out what is in doubt. Whether it is news."""
@@ -149,7 +139,7 @@ class Authored(Changes):
         """
         for stream, content in [*self._state.forks.items()]:
             if stream[0] == peer != self.name:
-                self._keep_proof(read_proof(content), cut=True)
+                self._keep_proof(chain.read_proof(content), cut=True)
         left = [
             found
             for found in self.divergences
@@ -176,7 +166,7 @@ class Authored(Changes):
     def _is_own(self, dot: Dot) -> bool:
         """Whether this journal itself has said what a dot of its name is."""
         segment = self._state.chains.of(dot)
-        return segment is None or segment.signature == UNSIGNED
+        return segment is None or segment.signature == chain.UNSIGNED
 
     # -- the side of an exchange -----------------------------------------------------------------------
 
@@ -268,8 +258,8 @@ class Authored(Changes):
                 yield self._part(other, number, other.last)
                 number = other.last
             number += 1
-            if block_of(number) != block_of(first):
-                number = max(number, block_of(segment.first) * BLOCK + 1)
+            if chain.block_of(number) != chain.block_of(first):
+                number = max(number, chain.block_of(segment.first) * chain.BLOCK + 1)
         yield self._part(segment, number, last)
 
     def _supply(self, signed: list[list[Any]], loose: list[bytes], linked: list[DotRun]) -> Supply:
@@ -298,7 +288,7 @@ class Authored(Changes):
                 segment, contents, size = chains.of(dot), {}, 0
             if segment is None and dot in self._state.unproved:
                 continue  # its author tells it with a head
-            if segment is not None and segment.leaf(dot.number) != leaf(content):
+            if segment is not None and segment.leaf(dot.number) != chain.leaf(content):
                 continue  # somebody else has what was signed
             bound = largest if segment is None or segment.key == self._own_key else RELAYED * largest
             if contents and size + len(content) > bound:
@@ -328,6 +318,6 @@ def _key_of(text: str) -> bytes:
         found = bytes.fromhex(text)
     except ValueError:
         found = b""
-    if len(found) != KEY_BYTES:
-        raise Undefined(f"{text!r} is no key of an author: {2 * KEY_BYTES} hexadecimal digits")
+    if len(found) != chain.KEY_BYTES:
+        raise Undefined(f"{text!r} is no key of an author: {2 * chain.KEY_BYTES} hexadecimal digits")
     return found

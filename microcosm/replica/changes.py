@@ -21,16 +21,7 @@ from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.replica.core import DIVERGED, Core, facts_of, fit
 from microcosm.replica.ledger import evolution as evolutions
 from microcosm.replica.ledger.dots import Dot, DotRun, Dots, Stream
-from microcosm.replica.ledger.evolution import (
-    Add,
-    Append,
-    Evolution,
-    Forget,
-    NewerEvolution,
-    Remove,
-    named,
-    reserved,
-)
+from microcosm.replica.ledger.evolution import Append, Evolution
 from microcosm.replica.ledger.forgetting import SLACK
 from microcosm.state.forget import without_events
 from microcosm.text.statement import spelled
@@ -58,7 +49,7 @@ class Changes(Core):
 
         Names that begin with `c:` and `d:` are those of messages, and refused.
         """
-        if reserved(event):
+        if evolutions.reserved(event):
             raise Undefined(f"{event}: names that begin with c: and d: are those of messages; choose another")
         return self._happen(event, at, admitted=True)
 
@@ -108,9 +99,9 @@ class Changes(Core):
                 targets = set(ledger.facts[fact.key()])
                 for dot in list(targets):
                     add = ledger.held[dot]
-                    assert isinstance(add, Add)
+                    assert isinstance(add, evolutions.Add)
                     targets.update(add.replaces)
-                found.append(self._put(Remove(self._next(), tuple(sorted(targets)))).dot)
+                found.append(self._put(evolutions.Remove(self._next(), tuple(sorted(targets)))).dot)
             return found
 
     def forget(self, *events: str) -> None:
@@ -153,7 +144,7 @@ class Changes(Core):
     def unknown_own(self, evolution: Evolution) -> list[Dot]:
         """The dots under this name and incarnation that an evolution names, and that are not known here."""
         own = self.stream
-        return [dot for dot in named(evolution) if dot.stream == own and dot not in self.seen()]
+        return [dot for dot in evolutions.named(evolution) if dot.stream == own and dot not in self.seen()]
 
     def take(self, some: Iterable[Evolution]) -> int:
         """Take evolutions of other replicas, in one transaction; how many were new.
@@ -170,7 +161,7 @@ class Changes(Core):
                     )
                 content = evolutions.encode(evolution)
                 if self._state.take(evolution, content):
-                    kind = "newer" if isinstance(evolution, NewerEvolution) else "evolution"
+                    kind = "newer" if isinstance(evolution, evolutions.NewerEvolution) else "evolution"
                     self._pending.append((kind, content))
                     new += 1
         return new
@@ -287,7 +278,7 @@ class Changes(Core):
         Its events stand in a chain of their own again, between those that were before and after them.
         """
         disputed = self._disputed()
-        unread = [each for each in disputed if isinstance(evolutions.decode(each), NewerEvolution)]
+        unread = [each for each in disputed if isinstance(evolutions.decode(each), evolutions.NewerEvolution)]
         if len(disputed) == len(unread):
             return
         ledger = self.ledger
@@ -317,10 +308,10 @@ class Changes(Core):
                             self._link(again[dot.stream], event)
                         self._put(Append(Dot(*stream, number), event, at))
                         again[dot.stream] = [event]
-                    case Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
+                    case evolutions.Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
                         self._give(fact, at, replaces)
-                    case Remove(_, targets):
-                        self._put(Remove(self._next(), targets))
+                    case evolutions.Remove(_, targets):
+                        self._put(evolutions.Remove(self._next(), targets))
             first = ledger.chain(self.stream)[:1]
             for last in again.values():
                 if first:
@@ -377,5 +368,5 @@ class Changes(Core):
                     self._give(fact)
             if marks:
                 runs = (DotRun(*stream, 1, number + 1) for stream, number in sorted(ledger.marks.items()))
-                self._put(Forget(self._next(), tuple(runs)))
+                self._put(evolutions.Forget(self._next(), tuple(runs)))
         return len(gone)

@@ -20,19 +20,12 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import checked
 from microcosm.logic.rulebook import RuleBook
 from microcosm.replica.ledger import evolution as evolutions
+from microcosm.replica.ledger import records
 from microcosm.replica.ledger.dots import Dot, Stream
 from microcosm.replica.ledger.evolution import Add, Evolution
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.ledger.ledger import Ledger
-from microcosm.replica.ledger.records import (
-    OWN,
-    Identity,
-    ReplicaState,
-    apply,
-    encode_identity,
-    encode_state,
-    load,
-)
+from microcosm.replica.ledger.records import Identity, ReplicaState
 from microcosm.replica.store import APPLICATION, Store
 from microcosm.replica.view import LedgerView
 from microcosm.state.microcosm import Microcosm
@@ -180,7 +173,7 @@ class Core:
 
     def note(self, kind: str, payload: bytes) -> None:
         """Keep the last payload of a kind, with whatever else this transaction commits."""
-        if kind in OWN:
+        if kind in records.OWN:
             raise Undefined(f"records of the kind {kind} are the replica's own")
         with self.transaction():
             self._write(kind, payload)
@@ -191,7 +184,7 @@ class Core:
 
     def recorded(self, kind: str, payload: bytes) -> None:
         """The network has put a record into the store, beside what the replica commits."""
-        apply(self._state, kind, payload)
+        records.apply(self._state, kind, payload)
 
     @property
     def network(self) -> list[tuple[str, bytes]]:
@@ -200,7 +193,7 @@ class Core:
 
     def content(self) -> bytes:
         """All that it keeps, as a snapshot of its store. Cost: linear."""
-        return encode_state(self._state)
+        return records.encode_state(self._state)
 
     @property
     def store(self) -> Store:
@@ -215,7 +208,7 @@ class Core:
 
     def _enter(self, name: str | None, members: Collection[str], incarnation: int | None) -> None:
         """Become the replica that the store is of, or begin a new one."""
-        self._state, self._since = load(self._store)
+        self._state, self._since = records.load(self._store)
         self._view = self._fresh()
         if self._state.identity is None:
             if name is None:
@@ -254,7 +247,7 @@ class Core:
 
     def _begin(self, identity: Identity) -> None:
         with self.transaction():
-            self._write("replica", encode_identity(identity))
+            self._write("replica", records.encode_identity(identity))
         self._view.own = self.stream
 
     def _next(self) -> Dot:
@@ -284,7 +277,7 @@ class Core:
         return evolution
 
     def _write(self, kind: str, payload: bytes) -> None:
-        apply(self._state, kind, payload)
+        records.apply(self._state, kind, payload)
         self._pending.append((kind, payload))
 
     def _give(self, fact: Correspondence, at: float | None = None, replaces: tuple[Dot, ...] = ()) -> Add:
@@ -296,14 +289,14 @@ class Core:
 
     def _compact(self, last: int) -> None:
         self._since = 0
-        self._store.compact(last, encode_state(self._state))
+        self._store.compact(last, records.encode_state(self._state))
 
     def _reload(self) -> None:
         """Be as the store is; where it cannot be read, know nothing, lest something is told that it lacks."""
         self._state = ReplicaState(self._state.identity)
         self._passed = {}
         try:
-            self._state, self._since = load(self._store)
+            self._state, self._since = records.load(self._store)
         finally:
             self._view = self._fresh()
 

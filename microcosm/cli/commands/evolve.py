@@ -20,7 +20,6 @@ from microcosm.text.statement import unfit
 if TYPE_CHECKING:
     from microcosm.compare.bisimilarity import Difference
     from microcosm.compare.difference import Comparison, Disagreement, News
-    from microcosm.givens.relation import Relation
     from microcosm.state.microcosm import Microcosm
 
 app = Typer()
@@ -242,15 +241,10 @@ def _difference(
         gone = [output.printable(statement(f.left, str(f.relation), f.right, words)) for f in witness.path]
         yield f"after removing {output.listed(gone)} wherever {'they are' if gone[1:] else 'it is'} given:"
     if witness.pair is not None and witness.verdicts is not None:
-        yield from _verdicts(witness.pair, witness.verdicts, files, words)
-
-
-def _verdicts(
-    pair: tuple[str, str], verdicts: tuple[Relation, Relation], files: tuple[str, str], words: Words
-) -> Iterator[str]:
-    width = max(map(len, files))
-    for file, verdict in zip(files, verdicts, strict=True):
-        yield f"  {file:{width}}  {output.printable(verdict_line(pair[0], verdict, pair[1], words))}"
+        left, right = witness.pair
+        for file, verdict in zip(files, witness.verdicts, strict=True):
+            shown = output.printable(verdict_line(left, verdict, right, words))
+            yield f"  {file:{max(map(len, files))}}  {shown}"
 
 
 def _compared(found: Comparison, files: tuple[str, str], most: int | None, words: Words) -> Iterator[str]:

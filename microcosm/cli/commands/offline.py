@@ -68,10 +68,9 @@ def offline(
 
     if profile not in PROFILES:
         raise exits.UsageError(f"there is no profile {profile!r}: it is {' or '.join(PROFILES)}")
-    known, _, pair = reading.pair_in(asked, strict=strict)
+    known, _, pair = reading.pair_in(asked, strict=strict, must_exist=must_exist)
     nests = options.natural("--depth", depth, {"exact": None})
-    how: dict[str, Any] = {"profile": profile, "depth": nests, "must_exist": must_exist}
-    return decided(known, *pair, limit=limit, certificate=certificate, **how)
+    return decided(known, *pair, limit=limit, certificate=certificate, profile=profile, depth=nests)
 
 
 NOTHING: dict[str, object] = {
@@ -113,7 +112,9 @@ def decided(
         named = {**unknown_events(known, left, right), **events_field(known, left, right, proofs=proofs)}
         return {**show.offline_fields(left, right, found), **written, **named}
 
-    return output.answer(fields, show.shown_offline(known, left, right, found), show.offline_exit(found))
+    code = exits.REFUTED if found.refuted else exits.UNDECIDED
+    code = code if found.relation is None else exits.HOLDS
+    return output.answer(fields, show.shown_offline(known, left, right, found), code)
 
 
 def certify(known: Microcosm, left: str, right: str, found: Offline, out: str | None) -> dict[str, object]:
@@ -165,23 +166,17 @@ def possible(
     Example:
       microcosm possible album.mc notify like
     """
-    known, files, pair = reading.pair_in(asked, strict=strict)
-    return may_be(known, files, *pair, limit=limit, must_exist=must_exist)
+    known, files, pair = reading.pair_in(asked, strict=strict, must_exist=must_exist)
+    return may_be(known, files, *pair, limit=limit)
 
 
 def may_be(
-    known: Microcosm,
-    files: Sequence[str],
-    left: str,
-    right: str,
-    *,
-    limit: float | None = None,
-    must_exist: bool = False,
+    known: Microcosm, files: Sequence[str], left: str, right: str, *, limit: float | None = None
 ) -> int:
     """Answer with what is possible of two events of what some files give; the exit code."""
     stop = options.stop_after(limit)
     with output.progress("searching", units="steps") as steps:
-        found = known.possible(left, right, steps.stopping(stop), must_exist=must_exist)
+        found = known.possible(left, right, steps.stopping(stop))
     note_unknown_events(known, left, right)
     if found.ignored:
         output.warn(show.too_wide(known.givens, found.ignored))

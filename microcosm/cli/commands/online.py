@@ -33,16 +33,12 @@ def online(asked: options.Pair, strict: options.Strict = False, must_exist: opti
     Example:
       microcosm online album.mc unshare upload
     """
-    known, files, pair = reading.pair_in(asked, strict=strict)
-    return verdict_of(known, files, *pair, must_exist=must_exist)
+    known, files, pair = reading.pair_in(asked, strict=strict, must_exist=must_exist)
+    return verdict_of(known, files, *pair)
 
 
-def verdict_of(
-    known: Microcosm, files: Sequence[str], left: str, right: str, *, must_exist: bool = False
-) -> int:
+def verdict_of(known: Microcosm, files: Sequence[str], left: str, right: str) -> int:
     """Answer with the verdict on two events of what some files give, and its proof; the exit code."""
-    if must_exist:
-        known.require(left, right)
     with output.progress("proving"):
         verdict, offline = show.stands(known, left, right)
         proof = show.proof_of(known, left, right, offline=offline)
@@ -73,11 +69,8 @@ def _answered(
     warn_if_inconsistent(known, files)
 
     def fields() -> dict[str, object]:
-        named = {
-            **show.unknown_events(known, left, right),
-            **events_field(known, left, right, proofs=[proof]),
-        }
-        return {**show.verdict_fields(left, right, verdict, proof), **show.concluded_field(offline), **named}
+        named = show.unknown_events(known, left, right) | events_field(known, left, right, proofs=[proof])
+        return show.verdict_fields(left, right, verdict, proof, offline) | named
 
     def all_lines() -> Iterator[str]:
         yield from lines
@@ -120,9 +113,7 @@ def why(
             raise exits.UsageError("--since explains an online verdict, not an offline one")
         return decisions.offline(asked, strict=strict, must_exist=must_exist)
     change = None if since is None else reading.change(since)
-    known, files, (left, right) = reading.pair_in(asked, strict=strict)
-    if must_exist:
-        known.require(left, right)
+    known, files, (left, right) = reading.pair_in(asked, strict=strict, must_exist=must_exist)
     verdict, offline = show.stands(known, left, right)
     proof = None if change is None else known.explain_evolution(left, right, change[0], update=change[1])
     if proof is None:
@@ -159,9 +150,7 @@ def why_not(
     """
     files, stated = reading.relation_asked(asked)
     known = reading.load(files, strict=strict)
-    left, right = reading.pair_of(known, stated.left, stated.right)
-    if must_exist:
-        known.require(left, right)
+    left, right = reading.pair_of(known, stated.left, stated.right, must_exist=must_exist)
     show.note_unknown_events(known, left, right)
     holds, fields, lines = show.why_not(known, left, stated.relation, right)
     return output.answer(fields, lines, exits.holding(not holds))

@@ -7,9 +7,8 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from microcosm.cli import exits, output
 from microcosm.cli.output import Fields
@@ -180,8 +179,7 @@ def _placed(
     return computation, order
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(NamedTuple):
     """Some files that are one log, as they were named, its events, and what is odd about it."""
 
     files: list[str]
@@ -194,7 +192,7 @@ class Log:
 
     def read(self) -> Log:
         """The log with its events kept, to be gone through again and again."""
-        return replace(self, events=[*self.events], as_it_is=False)
+        return self._replace(events=[*self.events], as_it_is=False)
 
     def communication(self, level: str) -> tuple[Computation, list[int] | None]:
         """What it says of messages, and its lines as an execution. Raises, costs as `communication`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,24 +33,8 @@ def list_rules() -> int:
     Example:
       microcosm rules list
     """
-    from microcosm.logic.rule_grammar import premise_text
-
-    book = rulebook()
-    if output.for_machines():
-        output.emit({"rules": [_fields(rule) for rule in book.rules]})
-        return exits.HOLDS
-
-    from rich.text import Text
-
-    from microcosm.cli.show.tables import draw, new_table
-
-    drawn = new_table("rule", "file", "concludes", "source")
-    for rule in book.rules:
-        concludes = ", ".join(premise_text(judged, {}) for judged in rule.conclusions)
-        cells = (rule.name, _place(rule), concludes, citation(rule))
-        drawn.add_row(*(Text(cell) for cell in cells))
-    draw(drawn)
-    return exits.HOLDS
+    rules = rulebook().rules
+    return output.answer(lambda: {"rules": [_fields(rule) for rule in rules]}, _table(rules))
 
 
 @app.command("show")
@@ -113,6 +98,20 @@ def citation(rule: Rule) -> str:
         if found:
             return " ".join(found.group().split())
     return ""
+
+
+def _table(rules: Sequence[Rule]) -> Iterator[str]:
+    from rich.text import Text
+
+    from microcosm.cli.show.tables import lines_of, new_table
+    from microcosm.logic.rule_grammar import premise_text
+
+    drawn = new_table("rule", "file", "concludes", "source")
+    for rule in rules:
+        concludes = ", ".join(premise_text(judged, {}) for judged in rule.conclusions)
+        cells = (rule.name, _place(rule), concludes, citation(rule))
+        drawn.add_row(*map(Text, cells))
+    yield from lines_of(drawn)
 
 
 def _place(rule: Rule) -> str:

@@ -174,8 +174,7 @@ def _show(protocol: str, setting: SimulationSetting, outcome: SimulationResult) 
         f" ({', '.join(network)})"
     )
     output.say("")
-    drawn = new_table("measured")
-    drawn.add_column("value", justify="right")
+    drawn = new_table("measured", numbers=("value",))
     for name, value in (
         ("copies delivered", f"{statistics.delivered:,}"),
         ("integers of metadata a copy", f"{statistics.metadata:.4g}"),

@@ -8,7 +8,6 @@ number of processes. Charts of it are SVG text: no library, no date, the same by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from html import escape
 from math import floor, log, log10
 from pathlib import Path
@@ -45,8 +44,7 @@ LIMIT = 2_000_000
 """A run that takes more steps is not live."""
 
 
-@dataclass(frozen=True, slots=True)
-class CostRow:
+class CostRow(NamedTuple):
     """What was measured of one protocol; lists run over `SIZES`, `finish` over `RTTS`.
 
     `octets` are the bytes of a message packet, with a payload of a few.
@@ -83,17 +81,17 @@ class Measured(NamedTuple):
     octets: float
 
 
+def run_of(protocol: Protocol, application: Application, size: int, rtt: float, seed: int) -> Run:
+    """A run on a network of constant delays."""
+    network, tick = Network(NetworkLink(Constant(rtt / 2))), rtt if protocol.machine.NEEDS_TICKS else None
+    return Run(protocol.make(size), network, application, seed=seed, tick=tick)
+
+
 def measured(protocol: Protocol, application: Application, size: int, rtt: float, seed: int) -> Measured:
-    """One run on a network of constant delays."""
+    """One run, measured."""
     check = CausalCheck(protocol.monitors(size))
-    run = Run(
-        protocol.make(size),
-        Network(NetworkLink(Constant(rtt / 2))),
-        application,
-        seed=seed,
-        tick=rtt if protocol.machine.NEEDS_TICKS else None,
-        observers=[check.see],
-    )
+    run = run_of(protocol, application, size, rtt, seed)
+    run.observers.append(check.see)
     written: list[int] = []
 
     def weigh(sender: int, receiver: int, packet: Packet) -> None:
@@ -209,8 +207,8 @@ def compare_all(seed: int, plots: str | None) -> int:
         protocols = []
         for row, one in zip(rows, known, strict=True):
             growth = {cost: _rounded(row.growth(getattr(row, cost)), 2) for cost in COSTS}
-            shares = {name: _rounded(share, 5) for name, share in asdict(one).items() if name != "protocol"}
-            protocols.append({**asdict(row), "growth": growth, "knowledge": shares})
+            shares = {name: _rounded(share, 5) for name, share in one._asdict().items() if name != "protocol"}
+            protocols.append({**row._asdict(), "growth": growth, "knowledge": shares})
         output.emit({"seed": seed, "processes": SIZES, "rtts": RTTS, "protocols": protocols})
     else:
         _show(rows)
@@ -234,19 +232,15 @@ def _show(rows: list[CostRow]) -> None:
         f"A cost is shown for {low} and {high} processes, with its growth n^k between them.",
         "",
     )
-    drawn = new_table("protocol", "network")
-    for column in ("metadata", "bytes", "state", "sender", "receiver", "non-causal latency"):
-        drawn.add_column(column, justify="right")
+    measures = ("metadata", "bytes", "state", "sender", "receiver", "non-causal latency")
+    drawn = new_table("protocol", "network", numbers=measures)
     for row in rows:
         costs = (row.metadata, row.octets, row.state, row.sender, row.receiver, row.non_causal)
         drawn.add_row(row.protocol, _network(row), *(_cost(row, cost) for cost in costs))
     draw(drawn)
     output.say("", f"{STREAM} messages to one receiver, one every 0.01: when the last one is delivered.", "")
-    drawn = new_table("protocol")
-    for rtt in RTTS:
-        drawn.add_column(f"RTT {rtt}", justify="right")
-    for column in ("in transit", "live", "control packets"):
-        drawn.add_column(column, justify="right")
+    trips = (f"RTT {rtt}" for rtt in RTTS)
+    drawn = new_table("protocol", numbers=(*trips, "in transit", "live", "control packets"))
     for row in rows:
         finish = (f"{time:.1f}" for time in row.finish)
         live = "yes" if row.live else "no"
@@ -264,9 +258,8 @@ def _show_knowledge(known: list[Known]) -> None:
         "a process can decide of what it was told, and that it can narrow down; by byte of a message packet.",
         "",
     )
-    drawn = new_table("protocol")
-    for column in ("integers", "bytes", "online", "offline", "exactly", "narrowed", "exactly, a byte"):
-        drawn.add_column(column, justify="right")
+    columns = ("integers", "bytes", "online", "offline", "exactly", "narrowed", "exactly, a byte")
+    drawn = new_table("protocol", numbers=columns)
     for one in known:
         shares = (f"{share:.1%}" for share in (one.online, one.offline, one.exactly, one.narrowed))
         each = f"{one.exactly / one.octets:.2%}"
@@ -322,8 +315,7 @@ def _line(xs: tuple[int, ...], ys: list[float]) -> list[tuple[float, float]]:
 PROCESSES, MESSAGES = 4, 40
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What the replicas of one protocol know after the same work, as shares of all pairs, on average.
 
     A pair is decided `online` by the verdict `<`, `>` or `||`, `offline` where one of them is left by
@@ -345,13 +337,7 @@ class Known:
 def knowledge(seed: int = 0) -> Iterator[Known]:
     """The protocols one after the other, by the same unicasts on a network of constant delays."""
     for name, protocol in PROTOCOLS.items():
-        run = Run(
-            protocol.make(PROCESSES),
-            Network(NetworkLink(Constant(0.5))),
-            Mixture(MESSAGES),
-            seed=seed,
-            tick=1.0 if protocol.machine.NEEDS_TICKS else None,
-        )
+        run = run_of(protocol, Mixture(MESSAGES), PROCESSES, 1.0, seed)
         sizes: list[int] = []
         listeners = listening(run, sizes)
         run.go()

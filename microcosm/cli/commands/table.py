@@ -158,8 +158,7 @@ def _overview(
             cell[a, b], cell[b, a] = both_ways(verdict)
         yield from (*tables.matrix_lines(events, cell, words_of(known)), *legend)
     else:
-        drawn = tables.new_table(*heads)
-        drawn.add_column("pairs", justify="right")
+        drawn = tables.new_table(*heads, numbers=("pairs",))
         for *words, count in counts:
             drawn.add_row(*words, f"{count:,}")
         total = sum(row[-1] for row in counts)

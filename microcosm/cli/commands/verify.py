@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,7 +64,10 @@ def verify(
             reading.microcosm_of(givens, book)  # of givens that exclude each other nothing else is said
         limited = Limited(options.stop_after(limit))
         with output.progress("verifying", units="steps") as steps:
-            fault = limited.decided(lambda: fault_of(stated, givens, book, steps.stopping(limited)))
+            try:
+                fault = fault_of(stated, givens, book, steps.stopping(limited))
+            except Stopped:
+                fault = "not decided in time"
         if limited.reached and fault is not None:
             message = "undecided: --limit came before all of the answer was worked out anew"
             return output.answer({"valid": None, "fault": None}, message, exits.UNDECIDED)
@@ -90,13 +92,6 @@ class Limited:
     def __call__(self) -> bool:
         self.reached = self.reached or (self._stop is not None and self._stop())
         return self.reached
-
-    def decided(self, fault: Callable[[], str | None]) -> str | None:
-        """What `fault` finds; some text where it had to stop before."""
-        try:
-            return fault()
-        except Stopped:
-            return "not decided in time"
 
 
 ANSWERS = {"derivation", "derivations", "worlds", "pairs", "bisimilar", "holds"}

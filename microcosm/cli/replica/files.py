@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -56,7 +55,7 @@ def fsck(
     for fault in found.faults:
         output.complain(f"damaged: {fault}")
     code = exits.HOLDS if found.repaired or not found.faults else exits.BAD_INPUT
-    return output.answer({"file": path, **asdict(found)}, _lines(found), code)
+    return output.answer({"file": path, **found._asdict()}, _lines(found), code)
 
 
 def _lines(found: FsckReport) -> list[str]:

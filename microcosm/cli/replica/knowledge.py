@@ -99,11 +99,11 @@ def query(
         raise exits.UsageError("--offline and --possible are two questions; ask one at a time")
     with looked_into(path) as replica:
         known = replica.known
-        if possible:
-            return may_be(known, [path], left, right, must_exist=must_exist)
+        if must_exist:
+            known.require(left, right)
         if offline:
-            return decided(known, left, right, must_exist=must_exist)
-        return verdict_of(known, [path], left, right, must_exist=must_exist)
+            return decided(known, left, right)
+        return (may_be if possible else verdict_of)(known, [path], left, right)
 
 
 @app.command("import")
@@ -240,9 +240,10 @@ def taken_over(replica: Replica, givens: Givens) -> tuple[int, int]:
         return len(events), sum(len(replica.learn(fact)) for fact in facts)
 
 
-def show_conflict(conflict: Conflict) -> None:
-    """Both sides of what is set aside."""
+def conflict_lines(conflict: Conflict) -> Iterator[str]:
+    """What is set aside, with both sides."""
+    yield from ("", output.printable(f"set aside, for it contradicts itself: {conflict}"))
     givens = Givens()
     for fact in (*conflict.facts, *conflict.orders):
         givens.add(fact)
-    exits.show_sides(Contradiction("", conflict.derivations()), sys.stdout, givens)
+    yield from exits.side_lines(Contradiction("", conflict.derivations()), sys.stdout, givens)

@@ -29,7 +29,7 @@ from contextlib import closing, suppress
 from math import isfinite
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from microcosm.cli import output
 from microcosm.errors import ReplicaError
@@ -282,10 +282,14 @@ def verdict_of(relation: Relation) -> str | None:
     return None if relation is Relation.SILENT else relation.value
 
 
-def text_of(value: object) -> str:
-    """A field that is a text. Raises `TypeError`."""
-    if not isinstance(value, str):
-        raise TypeError(f"{json.dumps(value)} is no text")
+Kind = TypeVar("Kind", str, int, bool)
+UNLIKE = {str: "no text", int: "no whole number", bool: "neither true nor false"}
+
+
+def field(value: object, kind: type[Kind]) -> Kind:
+    """A field that is of a kind. Raises `TypeError`."""
+    if type(value) is not kind:
+        raise TypeError(f"{json.dumps(value)} is {UNLIKE[kind]}")
     return value
 
 
@@ -297,29 +301,15 @@ def finite(text: str) -> float:
     return number
 
 
-def number_of(value: object) -> int | None:
-    """A field that is a whole number, or is not there. Raises `TypeError`."""
-    if value is not None and type(value) is not int:
-        raise TypeError(f"{json.dumps(value)} is no whole number")
-    return value
-
-
-def flag_of(value: object) -> bool:
-    """A field that is true or false. Raises `TypeError`."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{json.dumps(value)} is neither true nor false")
-    return value
-
-
 def letter_of(line: Line) -> tuple[str | tuple[str, ...], bytes]:
     """To whom, and what, `send` is to send. Raises `TypeError`, `KeyError`, `ValueError`."""
     to = line["to"]
     if not isinstance(to, str) and not (isinstance(to, list) and all(isinstance(n, str) for n in to)):
         raise TypeError("`to` is a name, or a list of names")
     if "payload64" in line:
-        content = base64.b64decode(text_of(line["payload64"]), validate=True)
+        content = base64.b64decode(field(line["payload64"], str), validate=True)
     else:
-        content = text_of(line["payload"]).encode()
+        content = field(line["payload"], str).encode()
     return to if isinstance(to, str) else tuple(to), content
 
 

@@ -15,18 +15,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from microcosm import errors
 from microcosm.cli import output
-from microcosm.errors import (
-    DamagedJournal,
-    JournalError,
-    LockedJournal,
-    LostJournal,
-    MicrocosmError,
-    ReplicaError,
-)
+from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import host_and_port, write_text
 from microcosm.replica.network.status import READY, exposition
 from microcosm.replica.node import ReplicaNode
@@ -45,14 +40,6 @@ MOST = 32
 
 SHARE = 20
 """A digest is made again when so many times as long as it took has gone by, not sooner."""
-
-STATUS = {
-    200: "OK",
-    400: "Bad Request",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    503: "Service Unavailable",
-}
 
 Look = Callable[[], tuple[Replica, dict[str, Any]]]
 """The replica, or what can be read of it, and `ReplicaNode.metrics`: `health` and `fault` at least."""
@@ -157,15 +144,15 @@ class Monitor:
 
 def _written(status: int, media: str, content: str) -> bytes:
     body = content.encode()
-    head = f"HTTP/1.1 {status} {STATUS[status]}\r\nContent-Type: {media}\r\nContent-Length: {len(body)}\r\n"
-    return f"{head}Connection: close\r\n\r\n".encode("latin-1") + body
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode("latin-1") + body
 
 
 def passes(fault: BaseException | None) -> bool:
     """Whether a fault is of a disk that may be well again, so that what can be read goes on being read."""
-    if isinstance(fault, DamagedJournal | LockedJournal | LostJournal):
+    if isinstance(fault, errors.DamagedJournal | errors.LockedJournal | errors.LostJournal):
         return False
-    return isinstance(fault, JournalError | OSError)
+    return isinstance(fault, errors.JournalError | OSError)
 
 
 class Log:

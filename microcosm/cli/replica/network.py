@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from re import fullmatch
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option, Typer
@@ -247,12 +248,8 @@ def _quota(stated: Sequence[str]) -> Quota | None:
     """What `--quota` states. Raises `UsageError`."""
     found: dict[str, int] = {}
     for each in stated:
-        what, _, number = each.partition("=")
-        if (
-            what not in ("rate", "held", "bytes")
-            or not (number.isascii() and number.isdecimal() and len(number) < 19)
-            or not int(number)
-        ):
+        parts = fullmatch(r"(rate|held|bytes)=([0-9]{1,18})", each)
+        if parts is None or not int(parts[2]):
             raise exits.UsageError(f"--quota {each}: a quota is rate=N, held=N or bytes=N")
-        found[what] = int(number)
-    return Quota(found.get("rate"), found.get("held"), found.get("bytes")) if found else None
+        found[parts[1]] = int(parts[2])
+    return Quota(**found) if found else None

@@ -13,22 +13,8 @@ from typing import Any
 
 from microcosm.cli import exits, output
 from microcosm.cli.options import endpoint_of
-from microcosm.cli.replica.lines import (
-    AHEAD,
-    LEAVE,
-    LONGEST,
-    ControlSocket,
-    Outlet,
-    PendingLines,
-    finite,
-    flag_of,
-    letter_of,
-    number_of,
-    payload_fields,
-    read_aside,
-    text_of,
-    verdict_of,
-)  # fmt: skip
+from microcosm.cli.replica import lines
+from microcosm.cli.replica.lines import ControlSocket, Outlet, field
 from microcosm.cli.replica.monitor import Interfaces, Log, Monitor, Warnings, passes
 from microcosm.errors import MicrocosmError, ReplicaError
 from microcosm.files import host_and_port
@@ -73,8 +59,8 @@ class Serving:
         self._stop = asyncio.Event()
         self._ending = False
         """Whether lines are no longer done."""
-        self._pending = PendingLines(lambda line: self._print(line, self._written))
-        self._ahead = threading.Semaphore(AHEAD)
+        self._pending = lines.PendingLines(lambda line: self._print(line, self._written))
+        self._ahead = threading.Semaphore(lines.AHEAD)
         self._reading: dict[str, Callable[[Fields], Fields]] = {
             "query": self._query,
             "events": lambda asked: {"events": self._replica.events},
@@ -83,10 +69,10 @@ class Serving:
             "stop": lambda asked: _nothing(self._end),
         }
         self._changing: dict[str, Callable[[ReplicaNode, Fields], Fields]] = {
-            "local": lambda node, asked: {"dot": str(node.replica.local(text_of(asked["event"])))},
-            "send": lambda node, asked: {"message": node.replica.send(*letter_of(asked))},
-            "learn": lambda node, asked: _dots(node.replica.learn(text_of(asked["given"]))),
-            "remove": lambda node, asked: _dots(node.replica.remove(text_of(asked["given"]))),
+            "local": lambda node, asked: {"dot": str(node.replica.local(field(asked["event"], str)))},
+            "send": lambda node, asked: {"message": node.replica.send(*lines.letter_of(asked))},
+            "learn": lambda node, asked: _dots(node.replica.learn(field(asked["given"], str))),
+            "remove": lambda node, asked: _dots(node.replica.remove(field(asked["given"], str))),
             "when": self._when,
             "member": self._member,
             "evict": self._evict,
@@ -138,7 +124,7 @@ class Serving:
                 self._print(line)
             ended = (lambda: None) if self._stay else self._end
             reading = (loop, self._ahead, lambda line: self._do(line, self._answer), ended, self._log.warn)
-            threading.Thread(target=read_aside, args=reading, daemon=True).start()
+            threading.Thread(target=lines.read_aside, args=reading, daemon=True).start()
             while True:
                 await self._until_stopped(node, every)
                 if not passes(node.fault) or self._stop.is_set():
@@ -171,14 +157,14 @@ class Serving:
             raise self._outlet.failed
         fault = self._fault or node.fault
         if fault is not None:
-            await self._outlet.drained(LEAVE)
+            await self._outlet.drained(lines.LEAVE)
             raise fault
         if node.metrics()["evicted"]:
             raise ReplicaError(
                 f"{node.replica.name!r} was evicted by the others; `replica renew` starts afresh"
             )
         await node.durable()
-        if await self._outlet.drained(LEAVE) and not self._pending.waits:
+        if await self._outlet.drained(lines.LEAVE) and not self._pending.waits:
             self._pending.all_written(node.replica)
 
     async def _until_stopped(self, node: ReplicaNode, every: float) -> None:
@@ -258,7 +244,7 @@ class Serving:
         """Do what a line says. It is answered once that is durable, after the lines before it."""
         answer: Fields = {}
         if line is None:
-            answer = {"error": f"a line of more than {LONGEST:,} bytes was passed over"}
+            answer = {"error": f"a line of more than {lines.LONGEST:,} bytes was passed over"}
         elif line.strip() and not self._ending:
             answer = self._done(line)
 
@@ -277,7 +263,7 @@ class Serving:
         """Do what a line says; the answer, whatever becomes of it."""
         asked: object = None
         try:
-            request = json.loads(line, parse_constant=finite, parse_float=finite)
+            request = json.loads(line, parse_constant=lines.finite, parse_float=lines.finite)
             if isinstance(request, dict):
                 if len(json.dumps(request.get("id"))) > LONGEST_ID:
                     raise ReplicaError(f"an `id` has at most {LONGEST_ID:,} characters")
@@ -317,13 +303,13 @@ class Serving:
     # -- what may be asked -----------------------------------------------------------------------------
 
     def _query(self, request: Fields) -> Fields:
-        left, right = text_of(request["left"]), text_of(request["right"])
-        if flag_of(request.get("offline", False)):
+        left, right = field(request["left"], str), field(request["right"], str)
+        if field(request.get("offline", False), bool):
             return {"refuted": sorted(str(each) for each in self._replica.offline(left, right).refuted)}
-        return {"verdict": verdict_of(self._replica.online(left, right))}
+        return {"verdict": lines.verdict_of(self._replica.online(left, right))}
 
     def _when(self, node: ReplicaNode, request: Fields) -> Fields:
-        self._wait_for(node, text_of(request["left"]), text_of(request["right"]))
+        self._wait_for(node, field(request["left"], str), field(request["right"], str))
         return {}
 
     def _wait_for(self, node: ReplicaNode, left: str, right: str) -> None:
@@ -333,7 +319,7 @@ class Serving:
                     self._whens.pop((left, right), None)
                     self._print(line)
 
-            line = {"event": "decided", "left": left, "right": right, "verdict": verdict_of(verdict)}
+            line = {"event": "decided", "left": left, "right": right, "verdict": lines.verdict_of(verdict)}
             node.when_durable(durable)
 
         self._whens[left, right] = None
@@ -362,16 +348,18 @@ class Serving:
         return found
 
     def _member(self, node: ReplicaNode, request: Fields) -> Fields:
-        node.add_member(text_of(request["name"]), endpoint_of(text_of(request["address"])))
+        node.add_member(field(request["name"], str), endpoint_of(field(request["address"], str)))
         return {"members": node.members}
 
     def _evict(self, node: ReplicaNode, request: Fields) -> Fields:
-        lost = node.evict(text_of(request["name"]))
+        lost = node.evict(field(request["name"], str))
         return {"members": node.members, "lost": lost}
 
     def _replace(self, node: ReplicaNode, request: Fields) -> Fields:
-        where = endpoint_of(text_of(request["address"])) if "address" in request else None
-        lost = node.replace(text_of(request["name"]), where, number_of(request.get("incarnation")))
+        where = endpoint_of(field(request["address"], str)) if "address" in request else None
+        known = request.get("incarnation")
+        known = None if known is None else field(known, int)
+        lost = node.replace(field(request["name"], str), where, known)
         return {"members": node.members, "lost": lost}
 
     def _read_keys(self) -> None:
@@ -389,7 +377,7 @@ class Serving:
     def _delivered(self, sender: str, message: str, payload: bytes) -> None:
         """Told at least once; the event in the journal is there exactly once."""
         self._pending.add(
-            {"event": "delivered", "from": sender, "message": message, **payload_fields(payload)}
+            {"event": "delivered", "from": sender, "message": message, **lines.payload_fields(payload)}
         )
         assert self._node is not None
         self._node.when_durable(self._pending.durable)

@@ -7,13 +7,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option, Typer
 
 from microcosm.cli import exits, options, output
 from microcosm.cli.output import counted
-from microcosm.cli.replica.knowledge import looked_into, show_conflict
+from microcosm.cli.replica.knowledge import conflict_lines, looked_into
 from microcosm.errors import Malformed
 from microcosm.files import display_name, host_and_port, read_text
 from microcosm.logic.derivation import proof_object
@@ -61,14 +62,9 @@ def status(
     with looked_into(path) as replica:
         process = network_in(replica)
         code = exits.REFUTED if replica.divergences else exits.HOLDS
-        if output.for_machines():
-            output.emit(fields(path, replica, process))
-            return code
-        output.say_all(output.printable(line) for line in lines(replica, process))
-        for conflict in replica.conflicts:
-            output.say("", output.printable(f"set aside, for it contradicts itself: {conflict}"))
-            show_conflict(conflict)
-    return code
+        aside = chain.from_iterable(map(conflict_lines, replica.conflicts))
+        shown = chain(map(output.printable, lines(replica, process)), aside)
+        return output.answer(lambda: fields(path, replica, process), shown, code)
 
 
 @app.command("metrics")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from microcosm.cli import exits, output
@@ -105,17 +105,9 @@ def redo(session: Session, sentence: Sentence) -> Answer:
 
 def diff(session: Session, sentence: Sentence) -> Answer:
     """`diff`: what was taken away and added since the file was opened or saved."""
-    found = session.story.diff()
-
-    def lines() -> Iterator[str]:
-        none = True
-        for sign, statement in found:
-            none = False
-            yield f"{sign} {statement}"
-        if none:
-            yield "no difference"
-
-    return Answer(lines(), lambda: {"diff": [list(line) for line in found]})
+    found = [*session.story.diff()]
+    lines = [f"{sign} {statement}" for sign, statement in found]
+    return Answer(lines or ["no difference"], lambda: {"diff": [list(line) for line in found]})
 
 
 def _travelled(travel: Callable[[], str | None], sentence: Sentence, word: str) -> Answer:

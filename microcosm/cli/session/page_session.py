@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from threading import Event
 from time import monotonic
@@ -50,7 +49,7 @@ class SessionBackend:
     ) -> None:
         commands = {**COMMANDS}
         if read_only:
-            commands |= {name: replace(commands[name], answer=_refused) for name in CHANGES}
+            commands |= {name: commands[name]._replace(answer=_refused) for name in CHANGES}
         self.session = Session(opened, how, commands)
         self.note: str | None = None
         """What the page is to say of how it goes on with the log, if it should."""

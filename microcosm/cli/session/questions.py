@@ -138,11 +138,8 @@ def why(session: Session, sentence: Sentence) -> Answer:
     proof = show.proof_of(known, left, right, offline=offline)
     if proof is None:
         raise TextError(f"no rule concludes {show.statement(left, str(relation), right)}")
-    concluded = show.concluded_field(offline)
-    note = Answer(
-        chain(show.explained(known, left, relation, right, proof), notes),
-        lambda: {**show.verdict_fields(left, right, verdict, proof), **concluded},
-    )
+    shown = chain(show.explained(known, left, relation, right, proof), notes)
+    note = Answer(shown, lambda: show.verdict_fields(left, right, verdict, proof, offline))
     return with_unknown(note, known, left, right)
 
 
@@ -162,7 +159,7 @@ def around(session: Session, sentence: Sentence) -> Answer:
     if not apart:
         return answer
     lines = chain(answer.lines, [f"note: {len(apart):,} of them {show.by_complete(known)}"])
-    return replace(answer, lines=lines, fields=lambda: {**answer.fields(), "concluded_offline": apart})
+    return answer._replace(lines=lines, fields=lambda: {**answer.fields(), "concluded_offline": apart})
 
 
 def between(session: Session, sentence: Sentence) -> Answer:
@@ -217,16 +214,13 @@ def givens(session: Session, sentence: Sentence) -> Answer:
 def with_unknown(answer: Answer, known: Microcosm, *events: str) -> Answer:
     """An answer with the words of the events asked about, and whether nothing names them."""
     more = {**show.unknown_events(known, *events), **events_field(known, *events)}
-    return replace(answer, fields=lambda: {**answer.fields(), **more}) if more else answer
+    return answer._replace(fields=lambda: {**answer.fields(), **more}) if more else answer
 
 
 def triple(session: Session, sentence: Sentence) -> tuple[str, Relation, str]:
     """The two events and the relation of a sentence, `<` where none is said. Raises `TextError`."""
-    one, other = sentence.of("EVENT")
-    relation = next((SPELLINGS[sign.text] for sign in sentence.of("SIGN")), Relation.BEFORE)
-    left, right = session.event(one), session.event(other)
-    distinct(left, right, other)
-    return left, relation, right
+    left, right = _two(session, sentence)
+    return left, next((SPELLINGS[sign.text] for sign in sentence.of("SIGN")), Relation.BEFORE), right
 
 
 def distinct(left: str, right: str, part: SentencePart) -> None:
@@ -412,12 +406,9 @@ FOUND = 20
 
 def define(session: Session, sentence: Sentence) -> Answer:
     """`event …`, `state …`: a pattern that questions of this session may use."""
-    from microcosm.questions.reader import read_questions
-
-    known = _patterns(session)
-    read = read_questions(_line(sentence), None, known)
-    new = [name for name in read.patterns if name not in known.patterns]
-    session.patterns = read
+    known = session.patterns
+    session.patterns = read = _questions(session, _line(sentence))
+    new = [name for name in read.patterns if known is None or name not in known.patterns]
     lines = []
     for name in new:
         found = session.known.find(name, known=read, limit=0)
@@ -431,9 +422,8 @@ def ask(session: Session, sentence: Sentence) -> Answer:
     """
     from microcosm.cli.commands.questions import fields, report, verdict_exit
     from microcosm.questions.answers import PROVED
-    from microcosm.questions.reader import read_questions
 
-    questions = read_questions(_line(sentence), None, _patterns(session))
+    questions = _questions(session, _line(sentence))
     answered = session.known.assert_(questions, stop=session.work.stopping(None), settle=True)  # noqa: PT009
     warnings = [f"note: {warning}" for warning in answered.warnings]
     lines = [*report(session.known, [answered]), *warnings]
@@ -445,9 +435,8 @@ def find(session: Session, sentence: Sentence) -> Answer:
     from microcosm.cli.commands.questions import found_exit, found_lines, row
 
     known = session.known
-    found = known.find(
-        _content(sentence), known=_patterns(session), limit=FOUND, stop=session.work.stopping(None)
-    )
+    stop = session.work.stopping(None)
+    found = known.find(_content(sentence), known=session.patterns, limit=FOUND, stop=stop)
 
     def fields() -> dict[str, Any]:
         return {"counts": found.counts, "found": [row(known, one) for one in (*found.true, *found.open)]}
@@ -458,26 +447,24 @@ def find(session: Session, sentence: Sentence) -> Answer:
 def settle(session: Session, sentence: Sentence) -> Answer:
     """`settle A B`, `settle QUESTION`: the observations that would decide what is open, best first."""
     from microcosm.cli.commands.questions import settled, settlement
-    from microcosm.questions.reader import read_questions
 
     text, events = _content(sentence), None
     with suppress(TextError):  # it is no two events, then
         events = read_sentence(f"online {text.lstrip()}", tuple(session.commands))
     sought: Questions | tuple[str, str]
     if events is None or text.split()[0] in QUESTIONS:
-        sought = read_questions(text, None, _patterns(session))
+        sought = _questions(session, text)
     else:
         sought = _two(session, events)
     fields, lines, code = settlement(settled(session.known, sought, session.work.stopping(None)))
     return Answer(lines, lambda: fields, code)
 
 
-def _patterns(session: Session) -> Questions:
-    if session.patterns is None:
-        from microcosm.questions.language import Questions
+def _questions(session: Session, text: str) -> Questions:
+    """The questions of a text, which may use the patterns of the session. Raises `TextError`."""
+    from microcosm.questions.reader import read_questions
 
-        session.patterns = Questions()
-    return session.patterns
+    return read_questions(text, None, session.patterns)
 
 
 def _content(sentence: Sentence) -> str:

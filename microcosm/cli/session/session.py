@@ -12,10 +12,9 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import east_asian_width
 
 from microcosm import files, tuning
@@ -34,11 +33,10 @@ from microcosm.text.statement import shown
 if TYPE_CHECKING:
     from microcosm.logic.rulebook import RuleBook
     from microcosm.questions.language import Questions
-    from microcosm.traces.report import Extraction, Report
+    from microcosm.traces.report import Report
 
 
-@dataclass(frozen=True, slots=True)
-class How:
+class How(NamedTuple):
     """How to read what is opened: the rules and the profile."""
 
     rules: RuleBook
@@ -47,8 +45,7 @@ class How:
     """Whether what comes out of a log may be changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(NamedTuple):
     """A microcosm and where it came from: a file, as it was read, of that digest, or some `logs`.
 
     `report` says what was odd about these.
@@ -74,7 +71,8 @@ def opened(paths: Sequence[str], how: How) -> Opened:
         report = reading.report_of(how.strict)
         found = reading.extraction_of(source, report=report)
         known = reading.microcosm_of(found.givens, how.rules, strict=how.strict)
-        return log_opened(known, source.paths, found, report)
+        name = output.printable(", ".join(map(files.display_name, source.paths)))
+        return Opened(known, None, None, f"{name}: {found.summary()}", source.paths, report)
     givens = reading.given_in(source, strict=how.strict)
     known = reading.microcosm_of(givens, how.rules, strict=how.strict)
     parts = givens.refuted, givens.stamps, givens.clocks, givens.processes, givens.tokens
@@ -98,13 +96,6 @@ def digest_now(path: str) -> str | None:
         return None
 
 
-def log_opened(known: Microcosm, paths: tuple[str, ...], found: Extraction, report: Report) -> Opened:
-    """The microcosm of a log, opened, with what was found there."""
-    reading.note_gaps(found, report)
-    name = output.printable(", ".join(map(files.display_name, paths)))
-    return Opened(known, None, None, f"{name}: {found.summary()}", paths, report)
-
-
 PROMPT = "> "
 
 SAID_ELSEWHERE = {"exit": "quit", "bye": "quit", "h": "help", "?": "help"}
@@ -114,8 +105,7 @@ MOST_NAMED = 5
 """So many candidates of an ambiguous name are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """What can be said in a session."""
 
     form: str
@@ -306,8 +296,7 @@ def _at_fault(error: TextError, line: str) -> str:
 Fields = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """`lines` are made while they are read, and once; `fields` are made instead of them.
 
     `outcome` is the exit code that the answer alone would call for, where something went wrong.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from microcosm.cli import exits, output
+from microcosm.cli import output
 from microcosm.cli.options import stop_after
 from microcosm.cli.show.proofs import events_field, given_from
 from microcosm.cli.show.verdict import IN_WORDS, proof_below, prose, statement, verdict_line, words_of
@@ -82,13 +82,6 @@ def offline_lines(left: str, right: str, found: Offline, words: Words = quote) -
             known = "some world has each" if found.exact else "whether a world has each was not decided"
             notes.append(f"possible: {left_over} ({known})" if found.possible else "possible: nothing")
     return notes
-
-
-def offline_exit(found: Offline) -> int:
-    """0 where a relation is proved, 1 where something is refuted, 3 where nothing is known."""
-    if found.relation is not None:
-        return exits.HOLDS
-    return exits.REFUTED if found.refuted else exits.UNDECIDED
 
 
 MOST_DRAWN = 30

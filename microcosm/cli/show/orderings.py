@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from microcosm.cli import output
 from microcosm.cli.output import printable
@@ -42,9 +42,7 @@ def show(
 
     from microcosm.cli.show.tables import draw, new_table
 
-    drawn = new_table("")
-    for question in ("execution", "closure", "interior"):
-        drawn.add_column(question, justify="right")
+    drawn = new_table("", numbers=("execution", "closure", "interior"))
     drawn.add_column("excluded by", overflow="fold")
     colours = {True: "green", False: "red", None: "dim"}
     for one, row in rows.items():
@@ -205,8 +203,7 @@ SHORT = 12
 """Names in a drawing have at most so many characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(NamedTuple):
     """A drawing with what is to be said of it; the messages in `marked` stand out."""
 
     caption: str

@@ -101,7 +101,7 @@ class Provenance:
         """What a link has in common with the next ones of its process; None of a link between two."""
         if link.premises or link.conclusion.right is None:
             return None
-        text = self._rests_on(link, False)
+        text = self.rests_on(link)
         return text if text.startswith("process ") or text == "internal events" else None
 
     def of(self, leaf: Derivation) -> str:
@@ -110,18 +110,13 @@ class Provenance:
         where = "" if fact.right is None else self._places(fact.left, fact.right)
         if leaf.rule == ABSENT:
             return where if fact.relation == "_" else ""
-        text = self._rests_on(leaf, False)
+        text = self.rests_on(leaf)
         return f"{text}; {where}" if where else text
 
-    def source(self, leaf: Derivation) -> str:
-        """What a leaf rests on, without its place in a log."""
-        return self._rests_on(leaf, False)
-
-    def reason(self, leaf: Derivation) -> str:
-        """What a leaf rests on, as a clause: `it is given (album.mc:4)`, `of their clocks (…)`."""
-        return self._rests_on(leaf, True)
-
-    def _rests_on(self, leaf: Derivation, clause: bool) -> str:
+    def rests_on(self, leaf: Derivation, *, clause: bool = False) -> str:
+        """What a leaf rests on, without its place in a log; or as a clause: `it is given (album.mc:4)`,
+        `of their clocks (…)`.
+        """
         fact = leaf.conclusion
         if fact.right is None:
             return GIVEN

@@ -73,14 +73,16 @@ def matrix_lines(events: list[str], cell: dict[tuple[str, str], str], words: Wor
     return [*lines_of(drawn), "", f"Read a row, then a column: 1 {cell[events[0], events[1]]} 2."]
 
 
-def new_table(*columns: str) -> Table:
-    """An empty table with these columns; long cells are folded, never cut."""
+def new_table(*columns: str, numbers: Iterable[str] = ()) -> Table:
+    """An empty table with these columns, then those of `numbers`; long cells are folded, never cut."""
     from rich import box
     from rich.table import Table
 
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
         drawn.add_column(column, overflow="fold")
+    for column in numbers:
+        drawn.add_column(column, justify="right")
     return drawn
 
 
@@ -103,8 +105,10 @@ def lines_of(drawn: Table) -> list[str]:
     whole = _rendered(drawn, None)
     if not output.is_terminal(sys.stdout):
         return whole
+    from rich.cells import cell_len
+
     room = get_terminal_size().columns
-    if max((_cells(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in whole), default=0) <= room:
+    if max((cell_len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in whole), default=0) <= room:
         return whole
     if len(drawn.columns) <= FOLDED_UP_TO:
         return _rendered(drawn, room)
@@ -112,12 +116,6 @@ def lines_of(drawn: Table) -> list[str]:
     for part in _parts(drawn, room):
         lines += [*([""] if lines else []), *_rendered(part, room)]
     return lines
-
-
-def _cells(text: str) -> int:
-    from rich.cells import cell_len
-
-    return cell_len(text)
 
 
 def _rendered(drawn: Table, room: int | None) -> list[str]:
@@ -133,9 +131,11 @@ def _rendered(drawn: Table, room: int | None) -> list[str]:
 def _parts(drawn: Table, room: int) -> Iterator[Table]:
     """Tables of some columns each, as many as there is room for, behind those that say what a row is."""
 
+    from rich.cells import cell_len
+
     def wide(column: int) -> int:
         cells = [drawn.columns[column].header, *drawn.columns[column].cells]
-        return max(_cells(line) for cell in cells for line in (*str(cell).split("\n"), "")) + 3
+        return max(cell_len(line) for cell in cells for line in (*str(cell).split("\n"), "")) + 3
 
     keys = [0, 1] if not any(str(column.header) for column in drawn.columns[:2]) else [0]
     rest = [at for at in range(len(drawn.columns)) if at not in keys]

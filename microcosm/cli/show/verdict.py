@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from microcosm.state.microcosm import Microcosm
 
 
-def verdict_fields(left: str, right: str, verdict: Relation, proof: Derivation | None) -> dict[str, object]:
+def verdict_fields(
+    left: str, right: str, verdict: Relation, proof: Derivation | None, offline: bool = False
+) -> dict[str, object]:
     """The JSON fields of a verdict with its derivation."""
-    return {
-        "pair": [left, right],
-        "verdict": verdict.value,
-        "derivation": None if proof is None else proof_object(proof),
-    }
+    derivation = None if proof is None else proof_object(proof)
+    about = {"pair": [left, right], "verdict": verdict.value, "derivation": derivation}
+    return about | concluded_field(offline)
 
 
 def verdict_exit(verdict: Relation) -> int:
@@ -274,7 +274,7 @@ def _because(node: Derivation, provenance: Provenance) -> str:
     """The reason of a relation that is known: what is given, or a chain of it."""
     node = _ground(node)
     if not node.premises:
-        return provenance.reason(node)
+        return provenance.rests_on(node, clause=True)
     if is_transitive(node):
         return _chain(links(node), provenance)
     parts = [_cited(premise, provenance) for premise in node.premises]
@@ -309,7 +309,7 @@ def _cited(node: Derivation, provenance: Provenance) -> str:
     if below.rule == ABSENT:
         return _lacking(below, provenance)
     if not below.premises:
-        return f"{provenance.fact(node.conclusion)} ({provenance.source(below)})"
+        return f"{provenance.fact(node.conclusion)} ({provenance.rests_on(below)})"
     if is_transitive(below):
         count = len(links(below))
         return f"{provenance.fact(node.conclusion)} (a chain of {count} links)"

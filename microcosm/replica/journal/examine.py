@@ -16,9 +16,8 @@ import sqlite3
 import struct
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.errors import DamagedJournal, JournalError
 from microcosm.files import AnyPath
@@ -35,8 +34,7 @@ MAGIC = 0x377F0682
 """Of the header; its last bit says that checksums read words with the big end first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """What a log holds. Frames after the last good commit belong to no transaction that SQLite will see."""
 
     header: str = "none"
@@ -165,8 +163,7 @@ def disagreement(connection: sqlite3.Connection, state: JournalState, head: Head
     return f"the head file is more than a transaction behind, at record {head.number} of {last}"
 
 
-@dataclass(frozen=True)
-class Findings:
+class Findings(NamedTuple):
     """What was found; without `faults` there are an `about`, a `state` and a `head`."""
 
     wal: Scan
@@ -294,8 +291,7 @@ def build(files: Files, fill: Fill, disk: Disk) -> JournalState:
     return state
 
 
-@dataclass(frozen=True)
-class FsckReport:
+class FsckReport(NamedTuple):
     """What a check found, and what a repair did.
 
     `first` and `last` are the numbers of the records that check (`last < first`: there are none), `snapshot`

@@ -20,7 +20,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Literal
@@ -44,7 +44,7 @@ LARGEST = 1 << 28
 """Bytes of a payload, or of the content of a snapshot, at most."""
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal"]):
     """A `Store` in a file. All methods may be called from any thread; a forked process must not use it.
 
     >>> from tempfile import TemporaryDirectory
@@ -106,9 +106,6 @@ class Journal:
         except BaseException:
             lock.release()
             raise
-
-    def __enter__(self) -> Journal:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -221,7 +218,7 @@ PIECE = 1 << 20
 """Bytes of payload after which a piece ends."""
 
 
-class Reader:
+class Reader(AbstractContextManager["Reader"]):
     """What is in a journal: a `Store` that cannot be written; any number of them, beside the one who writes.
 
     What is read is fetched in pieces, each in a transaction of its own that ends before the piece is handed
@@ -265,9 +262,6 @@ class Reader:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Reader:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -27,29 +27,10 @@ from msgpack import packb
 
 from microcosm.errors import KeyFileError, ReplicaError
 from microcosm.protocol.packets import Ack, HybridMessage, Permit
+from microcosm.replica.network import handshake, keys
 from microcosm.replica.network.durable import DeadlockAvoidance, Durable
-from microcosm.replica.network.handshake import (
-    MALFORMED,
-    NO_KEY,
-    OLD_BOOT,
-    OLD_INCARNATION,
-    TOO_LARGE,
-    UNKNOWN_SENDER,
-    Arrival,
-    Handshake,
-    opened,
-)
-from microcosm.replica.network.keys import (
-    CONTENT,
-    EXCHANGE,
-    GREETING,
-    OVERHEAD,
-    Destination,
-    Keyring,
-    Sealer,
-    Sending,
-    tag,
-)
+from microcosm.replica.network.handshake import Arrival, Handshake
+from microcosm.replica.network.keys import Keyring, Sending, tag
 from microcosm.replica.network.peer import NEVER, Congestion, Peer
 from microcosm.replica.network.process import Fence, Member
 from microcosm.replica.network.status import status
@@ -95,9 +76,9 @@ class Endpoint:
         """When the host has something to say by itself."""
         durable.most_copies = limits.most_copies
         durable.largest = limits.largest
-        durable.part_size = limits.mtu - OVERHEAD - FRAME_BYTES - COPY_BYTES
+        durable.part_size = limits.mtu - keys.OVERHEAD - FRAME_BYTES - COPY_BYTES
         process = durable.process
-        self._sealer = Sealer(ring, process.name, process.incarnation, process.boot, entropy)
+        self._sealer = keys.Sealer(ring, process.name, process.incarnation, process.boot, entropy)
         self._peers: dict[int, Peer] = {}
         self._tagged: dict[bytes, Peer] = {}
         self._evicted: list[Peer] = []
@@ -137,7 +118,7 @@ class Endpoint:
     @property
     def room(self) -> int:
         """How many bytes `say` may be given."""
-        return self.limits.mtu - OVERHEAD
+        return self.limits.mtu - keys.OVERHEAD
 
     def add_member(self, name: str, address: Address, now: float) -> None:
         """A new member, met as soon as it answers; or a new address for one. Durable after the next flush."""
@@ -181,8 +162,9 @@ class Endpoint:
         reason = self._receive(packet, now, wall, source)
         if reason is not None:
             self.drops[reason] += 1
-        if reason in (UNKNOWN_SENDER, OLD_INCARNATION):  # perhaps it was evicted, and has not heard of it
-            found = opened(packet, self._former, self._sealer, self.versions, self.limits.mtu, wall)
+        # perhaps it was evicted, and has not heard of it
+        if reason in (handshake.UNKNOWN_SENDER, handshake.OLD_INCARNATION):
+            found = handshake.opened(packet, self._former, self._sealer, self.versions, self.limits.mtu, wall)
             if isinstance(found, Arrival) and self._handshake.is_of_the_fenced(found, now):
                 found.peer.address = source or found.peer.address
                 self._evicted.append(found.peer)
@@ -249,13 +231,13 @@ class Endpoint:
                 if greeting := self._handshake.due(peer.member.number, peer, used, now):
                     leaving += [(where, greeting) for where in peer.places]
                 fence = Fence(peer.member.name, peer.member.incarnation or 0)
-                leaving += self._sealed(peer, used, CONTENT, packb(Content(fences=(fence,))))
+                leaving += self._sealed(peer, used, keys.CONTENT, packb(Content(fences=(fence,))))
         for number, peer in self._peers.items():
             if everybody or peer.stirs(now) or (fenced and not membership.talks(number)):
                 try:
                     self._write(number, peer, now, wall, leaving)
                 except KeyFileError:
-                    self.drops[NO_KEY] += 1
+                    self.drops[handshake.NO_KEY] += 1
         self.counts["packets out"] += len(leaving)
         self.counts["bytes out"] += sum(len(packet) for _, packet in leaving)
         return leaving
@@ -275,7 +257,7 @@ class Endpoint:
 
     def status(self, now: float) -> dict[str, Any]:
         """What is under way, plainly: counts, drops by reason, and for each member what is waited for."""
-        too_large = {TOO_LARGE: self.durable.too_large} if self.durable.too_large else {}
+        too_large = {handshake.TOO_LARGE: self.durable.too_large} if self.durable.too_large else {}
         drops = {"drops": {**self.drops, **too_large}}
         return {**status(self.durable, self._peers.values(), now), **drops, **self.counts}
 
@@ -313,21 +295,21 @@ class Endpoint:
         return Peer(member, now, limits.mtu, congestion, limits.under_way)
 
     def _receive(self, packet: bytes, now: float, wall: float, source: Address | None) -> str | None:
-        found = opened(packet, self._tagged, self._sealer, self.versions, self.limits.mtu, wall)
+        found = handshake.opened(packet, self._tagged, self._sealer, self.versions, self.limits.mtu, wall)
         if isinstance(found, str):
             return found
-        if found.header.kind == GREETING:
+        if found.header.kind == keys.GREETING:
             before = found.peer.session
             refused = self._handshake.heard(found, now)
             session = found.peer.session
             if session is not before and session and (before is None or before.boot != session.boot):
                 self.started.append(found.peer.member.name)
-            if not self._learn(found, source) and refused in (None, OLD_BOOT):
+            if not self._learn(found, source) and refused in (None, handshake.OLD_BOOT):
                 found.peer.greets_from = source
             return refused
         self._learn(found, source)
         found.peer.heard_at, found.peer.unanswered = now, 0
-        if found.header.kind == EXCHANGE:
+        if found.header.kind == keys.EXCHANGE:
             self.exchanged.append((found.peer.member.name, found.content))
             return None
         return self._read(found.peer, read_content(found.content), now)
@@ -345,7 +327,7 @@ class Endpoint:
 
     def _read(self, peer: Peer, content: Content | None, now: float) -> str | None:
         if content is None:
-            return MALFORMED
+            return handshake.MALFORMED
         durable, number = self.durable, peer.member.number
         for mid in content.acks:
             for acked in [*peer.acknowledged(mid, now)] or [mid]:
@@ -380,16 +362,16 @@ class Endpoint:
             return
         before = len(leaving)
         for content in peer.contents(now, self.durable.process.membership.unconfirmed(number)):
-            leaving += self._sealed(peer, used, CONTENT, packb(content))
+            leaving += self._sealed(peer, used, keys.CONTENT, packb(content))
         fragments, peer.released = peer.released, []
         for piece in fragments:
-            leaving += self._sealed(peer, used, EXCHANGE, piece)
+            leaving += self._sealed(peer, used, keys.EXCHANGE, piece)
         peer.unanswered += len(leaving) > before
 
     def _sealed(self, peer: Peer, used: Sending, kind: int, content: bytes) -> list[tuple[Address, bytes]]:
         """A packet for somebody that there is a session with, wherever it may be."""
         assert peer.session is not None
-        to = Destination(peer.member.name, peer.member.incarnation or 0, peer.session.boot)
+        to = keys.Destination(peer.member.name, peer.member.incarnation or 0, peer.session.boot)
         packet = self._sealer.seal(used, peer.session.version, kind, to, content)
         return [(where, packet) for where in peer.places]
 

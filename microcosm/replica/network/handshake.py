@@ -15,20 +15,9 @@ from msgpack import packb
 
 from microcosm.replica import exchange
 from microcosm.replica.ledger.dots import LAST_INCARNATION
+from microcosm.replica.network import keys
 from microcosm.replica.network.durable import Durable
-from microcosm.replica.network.keys import (
-    CONTENT,
-    EXCHANGE,
-    GREETING,
-    Destination,
-    Header,
-    ReplayWindow,
-    Sealer,
-    Sending,
-    derived,
-    header_of,
-    unsealed,
-)
+from microcosm.replica.network.keys import Sealer, Sending
 from microcosm.replica.network.peer import NEVER, Peer, PeerSession
 from microcosm.replica.network.process import Fence
 from microcosm.replica.network.wire import Greeting, read_greeting
@@ -86,7 +75,7 @@ class Handshake:
                 peer.diverged, peer.answered, peer.noted = "", False, False
                 if session is None or session.boot != greeting.boot:
                     peer.reset()
-                window = ReplayWindow()
+                window = keys.ReplayWindow()
                 window.fresh(header.counter)
                 exchange = max({*self._exchanges} & {*greeting.exchanges}, default=0)
                 peer.session = session = PeerSession(
@@ -108,7 +97,7 @@ class Handshake:
         The answer names its start: so what tells it of the fence is for that start, and will be believed.
         """
         peer, header = arrival.peer, arrival.header
-        greeting = read_greeting(arrival.content) if header.kind == GREETING else None
+        greeting = read_greeting(arrival.content) if header.kind == keys.GREETING else None
         fences = self._durable.process.membership.fences
         if greeting is None or Fence(peer.member.name, header.incarnation) not in fences:
             return False
@@ -119,7 +108,7 @@ class Handshake:
         peer.member.incarnation, peer.echo = header.incarnation, (header.incarnation, greeting.boot)
         peer.session = PeerSession(
             *(header.key_id, header.salt, greeting.boot, greeting.generation, max(common)),
-            *(0, arrival.cipher, ReplayWindow()),
+            *(0, arrival.cipher, keys.ReplayWindow()),
         )
         peer.met, peer.greet_at = False, now
         return True
@@ -168,8 +157,8 @@ class Handshake:
         peer.greetings = min(peer.greetings + 1, 16)
         peer.greeted = now
         peer.greet_at = NEVER if peer.met else now + wait
-        to = Destination(peer.member.name)
-        return self._sealer.seal(used, self._versions[0], GREETING, to, packb(greeting))
+        to = keys.Destination(peer.member.name)
+        return self._sealer.seal(used, self._versions[0], keys.GREETING, to, packb(greeting))
 
 
 TOO_SHORT = "too short"
@@ -193,7 +182,7 @@ class Arrival(NamedTuple):
     """A genuine packet that has not been seen before; `cipher` is what opened it."""
 
     peer: Peer
-    header: Header
+    header: keys.Header
     content: bytes
     cipher: Any
 
@@ -202,7 +191,7 @@ def opened(
     packet: bytes, peers: Mapping[bytes, Peer], me: Sealer, versions: tuple[int, ...], mtu: int, wall: float
 ) -> Arrival | str:
     """What a packet is, or why no notice is taken of it. Cost: the bytes; another key takes some 20 µs."""
-    header = header_of(packet)
+    header = keys.header_of(packet)
     if header is None:
         return TOO_SHORT
     if len(packet) > mtu:
@@ -216,25 +205,25 @@ def opened(
         return UNKNOWN_KEY
     session = peer.session
     current = session is not None and (header.salt, header.key_id) == (session.salt, session.key_id)
-    if header.kind in (CONTENT, EXCHANGE):
+    if header.kind in (keys.CONTENT, keys.EXCHANGE):
         if session is None or not current or header.incarnation != peer.member.incarnation:
             return NO_SESSION
         if header.version != session.version:
             return VERSION
-        to = Destination(me.name, me.incarnation, me.boot)
-    elif header.kind == GREETING:
+        to = keys.Destination(me.name, me.incarnation, me.boot)
+    elif header.kind == keys.GREETING:
         if header.version != versions[0]:
             return VERSION
-        to = Destination(me.name)
+        to = keys.Destination(me.name)
     else:
         return MALFORMED
     if session is not None and current:
         cipher = session.cipher
     else:
-        cipher = derived(key, peer.member.name, header.incarnation, header.salt)
-    content = unsealed(cipher, header, packet, peer.member.name, to)
+        cipher = keys.derived(key, peer.member.name, header.incarnation, header.salt)
+    content = keys.unsealed(cipher, header, packet, peer.member.name, to)
     if content is None:
-        peer.unreadable += header.kind == GREETING  # else it is for an earlier start of this process
+        peer.unreadable += header.kind == keys.GREETING  # else it is for an earlier start of this process
         return NOT_GENUINE
     if session is not None and current and not session.window.fresh(header.counter):
         return REPLAYED

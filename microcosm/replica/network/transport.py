@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from microcosm.errors import ReplicaError
@@ -111,7 +111,7 @@ class HostNames:
             self._found_one()
 
 
-class Transport:
+class Transport(AbstractContextManager["Transport"]):
     """Carries an endpoint; make one with `await Transport.open(…)`, inside a running loop.
 
     `send` returns once the message is in the endpoint; it is durable, and on its way, when the loop next
@@ -181,12 +181,10 @@ class Transport:
         """Where it listens."""
         return address_of(self._socket.getsockname())
 
-    def send(
-        self, to: Iterable[str], payload: bytes, note: Callable[[MessageId], object] | None = None
-    ) -> MessageId:
+    def send(self, to: Iterable[str], payload: bytes) -> MessageId:
         """Send a message to members; its name. Raises `Busy` under back-pressure, never within a delivery."""
         self._usable()
-        message = self.endpoint.durable.send(to, payload, note)
+        message = self.endpoint.durable.send(to, payload)
         self._soon()
         return message
 
@@ -253,9 +251,6 @@ class Transport:
             for batch in self._finish(wait=True):
                 batch.settle(None)
         self.endpoint.durable.give_up(self.fault or ReplicaError("the network is closed"))
-
-    def __enter__(self) -> Transport:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -110,8 +110,10 @@ class WriteAhead:
         self.changing = self.changing and self._urgent
         if self.process.evicted:
             return []
-        reached = {number: self._may_leave(number) for number in {send.to for send in batch.sends}}
-        return [send for send in batch.sends if reached[send.to]]
+        talks = self.process.membership.talks  # else it is told everything again once it keeps all fences
+        untold = {number for number in {send.to for send in batch.sends} if not talks(number)}
+        self._withheld |= untold
+        return [send for send in batch.sends if send.to not in untold]
 
     @property
     def waits(self) -> bool:
@@ -146,13 +148,6 @@ class WriteAhead:
         """The state as it is, durable or not."""
         written: bytes = packb(self.process.state())
         return written
-
-    def _may_leave(self, number: int) -> bool:
-        """Whether a member keeps all fences; if not, it is told everything again once it does."""
-        talks = self.process.membership.talks(number)
-        if not talks:
-            self._withheld.add(number)
-        return talks
 
     def _usable(self) -> None:
         if self.failed:

@@ -21,21 +21,9 @@ from microcosm.traces.event import KINDS, LARGEST, NOTHING, TraceEvent, writable
 from microcosm.traces.formats.jsonl import in_execution
 from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report
+from microcosm.traces.text import records
 from microcosm.traces.text.lines import BadLine, Lines
-from microcosm.traces.text.records import (
-    SPAN,
-    USUAL,
-    Boundary,
-    Delimiter,
-    Left,
-    Record,
-    Unread,
-    compiled,
-    guessed,
-    matched,
-    plain_pattern,
-    plain_record,
-)
+from microcosm.traces.text.records import Boundary, Delimiter
 
 PATTERN = "plain"
 """The format that a pattern without a clock describes."""
@@ -290,8 +278,8 @@ def _is_before(now: tuple[str, float], then: tuple[str, float]) -> bool:
 def delimiter_of(options: Options) -> Delimiter:
     """What tells the lines between executions: the user's expression, or a line `=== a name ===`."""
     if options.delimiter is None:
-        return USUAL
-    return Delimiter(compiled(options.delimiter, "--delimiter"), explicit=True)
+        return records.USUAL
+    return Delimiter(records.compiled(options.delimiter, "--delimiter"), explicit=True)
 
 
 FOLLOWING = "following"
@@ -306,7 +294,7 @@ class _Taken:
 
     def __init__(self, log: PlainLog, file: str, report: Report) -> None:
         self._log, self._file, self._report = log, file, report
-        self.unread = Unread(file, report)
+        self.unread = records.Unread(file, report)
         self._held: tuple[PlainLine, str, int] | None = None
         self._following: list[str] = []
 
@@ -317,7 +305,7 @@ class _Taken:
 
     def follow(self, line: int, text: str) -> None:
         """A line that belongs to no record follows on the one at hand."""
-        if self.unread.add(line, text) and len(self._following) < SPAN:
+        if self.unread.add(line, text) and len(self._following) < records.SPAN:
             self._following.append(text)
 
     def end(self) -> Iterator[TraceEvent]:
@@ -385,11 +373,11 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
     if options.pattern is None:
         hint = "It is read by --pattern '(?<time>\\S+) (?<host>\\S+) (?<event>.*)', as its lines may be."
         raise TraceError("a plain log needs a pattern", file=file, hint=hint)
-    expression = plain_pattern(options.pattern)
+    expression = records.plain_pattern(options.pattern)
     log, any_record = options.one(PlainLog, report), False
     taken = _Taken(log, file, report)
-    for item in matched(expression, iter(stream), delimiter_of(options), plain_record):
-        if isinstance(item, Left):
+    for item in records.matched(expression, iter(stream), delimiter_of(options), records.plain_record):
+        if isinstance(item, records.Left):
             if item.text and not item.text.isspace():
                 taken.follow(item.line, item.text)
             continue
@@ -397,7 +385,7 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
             yield from taken.end()
             log.begin(item)
             continue
-        assert isinstance(item, Record)
+        assert isinstance(item, records.Record)
         any_record = True
         try:
             plain = of_groups(item.host, item.label, {**item.attributes})
@@ -411,7 +399,7 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
             report.add("no-text", message, file=file, line=item.line)
     yield from taken.end()
     if not any_record and taken.unread.first is not None:
-        hint = f"A pattern that would read its first line: --pattern '{guessed(stream.head)}'"
+        hint = f"A pattern that would read its first line: --pattern '{records.guessed(stream.head)}'"
         raise TraceError(
             "the pattern matches no record in the whole text", file=file, line=taken.unread.first, hint=hint
         )

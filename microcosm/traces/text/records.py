@@ -16,6 +16,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, starmap
+from typing import NamedTuple
 
 from microcosm.errors import TextError
 from microcosm.traces.event import NOTHING, as_clock, writable
@@ -37,8 +38,7 @@ class Record:
     attributes: Mapping[str, object] = field(default_factory=lambda: NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
-class BadRecord:
+class BadRecord(NamedTuple):
     """A record of `lines` lines that is no event: the kind of irregularity, and why."""
 
     line: int
@@ -47,16 +47,14 @@ class BadRecord:
     lines: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(NamedTuple):
     """A line that belongs to no record; it may be blank."""
 
     line: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Boundary:
+class Boundary(NamedTuple):
     """A line that begins another execution, which it may name."""
 
     line: int
@@ -352,28 +350,21 @@ def _bad(pattern: str, message: str, at: int | None, file: str, line: int | None
 
 # -- guesses ---------------------------------------------------------------------------------------------
 
-_PIECES = (
-    (
-        "time",
-        re.compile(
-            r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?( ?(Z|[+-]\d\d:?\d\d))?\]?(?=\s|$)"
-        ),
-    ),
-    ("time", re.compile(r"\[?\d\d:\d\d:\d\d([.,]\d+)?\]?(?=\s|$)")),
-    ("time", re.compile(r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(\.\d+)?(?=\s|$)")),
-    ("time", re.compile(r"\[?\d{9,19}(\.\d+)?\]?(?=\s|$)")),
-    ("time", re.compile(r"\[\s*\d+\.\d+\](?=\s|$)")),
-    (
-        "level",
-        re.compile(
-            r"[\[(<]?(TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|SEVERE)[\])>]?:?(?=\s|$)",
-            re.IGNORECASE,
-        ),
-    ),
-    ("thread", re.compile(r"\((Thread-\S*|MainThread|main)\)(?=\s|$)")),
-    ("host", re.compile(r"\[[A-Za-z][\w.@/#:-]*\]:?(?=\s|$)")),
-    ("host", re.compile(r"[A-Za-z][\w.@/#-]*(\[\d+\])?[:>|](?=\s|$)")),
-)
+_LEVELS = "TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|FATAL|SEVERE"
+_PIECES = [
+    (name, re.compile(rf"{piece}(?=\s|$)"))
+    for name, piece in (
+        ("time", r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?( ?(Z|[+-]\d\d:?\d\d))?\]?"),
+        ("time", r"\[?\d\d:\d\d:\d\d([.,]\d+)?\]?"),
+        ("time", r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(\.\d+)?"),
+        ("time", r"\[?\d{9,19}(\.\d+)?\]?"),
+        ("time", r"\[\s*\d+\.\d+\]"),
+        ("level", rf"[\[(<]?(?i:{_LEVELS})[\])>]?:?"),
+        ("thread", r"\((Thread-\S*|MainThread|main)\)"),
+        ("host", r"\[[A-Za-z][\w.@/#:-]*\]:?"),
+        ("host", r"[A-Za-z][\w.@/#-]*(\[\d+\])?[:>|]"),
+    )
+]
 """What the beginnings of lines of logs are made of, each once."""
 _BRACKETS = {"[": "]", "(": ")", "<": ">"}
 
