@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from heapq import nsmallest
 from operator import itemgetter
 from pathlib import Path
@@ -62,6 +63,7 @@ def arrow_names(columns: str) -> list[str]:
     return [column.split(" ")[0] for column in columns.split(", ")]
 
 
+@cache
 def arrow_schema(columns: str) -> pa.Schema:
     """The columns that a text such as `EVENT` names, as Arrow has them."""
     types = {

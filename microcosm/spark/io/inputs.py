@@ -162,6 +162,9 @@ def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
 LARGEST = 8 << 20
 """Bytes of a piece of lines, and of a piece that is several small files."""
 
+FILE = 1 << 13
+"""A file counts as so many bytes, at least: to read one takes 3 ms, so a task has some thousand at most."""
+
 STAGED = 16 << 20
 """Bytes of staged columns that a task reads: some 700,000 plain events, of which it holds a part."""
 
@@ -290,12 +293,16 @@ def partition_of(path: Path) -> dict[str, str]:
 
 
 def tasks(files: Iterable[Sequence[Piece]], largest: int | None = None) -> list[list[Piece]]:
-    """What each task reads, given the pieces of each file: one, or several small files in their order."""
+    """What each task reads, given the pieces of each file: one, or several small files in their order.
+
+    >>> [len(task) for task in tasks([Piece(f"{at}.jsonl", size=9)] for at in range(2000))]
+    [1024, 976]
+    """
     largest = LARGEST if largest is None else largest
     found: list[list[Piece]] = []
     room = 0
     for cuts in files:
-        size = cuts[0].size
+        size = max(cuts[0].size, FILE)
         if len(cuts) > 1 or room < size or not found:
             found += [[piece] for piece in cuts]
             room = largest - size if len(cuts) == 1 else 0
