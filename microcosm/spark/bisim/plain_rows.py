@@ -24,6 +24,7 @@ from microcosm.compare.digest import VERSION, rows_digest
 from microcosm.compare.verdict_rows import VerdictRows
 from microcosm.givens.exact import number_or_infinity
 from microcosm.givens.relation import Relation
+from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.spark.io.inputs import json_rows
 from microcosm.text.json_form import SCHEMA
 from microcosm.text.statement import unfit
@@ -201,18 +202,22 @@ def plain_digest(record: Mapping[str, object]) -> str | None:
     names: list[str] = sorted(mentioned)
     place = {name: at for at, name in enumerate(names)}
     concurrent = [0] * len(names)
-    before: list[list[int]] = [[] for _ in names]
+    edges: list[tuple[int, int]] = []
     for left, relation, right in chain(facts, ((a, "<", b) for a, b in pairwise(internal))):
         a, b = place[left], place[right]
         if relation == "<":
-            before[b].append(a)
+            edges.append((a, b))
         elif a != b:
             concurrent[a] |= 1 << b
             concurrent[b] |= 1 << a
         else:
             return None
-    past = _pasts(before)
-    if past is None or any(row & other for row, other in zip(past, concurrent, strict=True)):
+    try:
+        reached = AcyclicGraph(len(names), edges).pasts()
+    except Cycle:
+        return None
+    past = [row ^ 1 << at for at, row in enumerate(reached)]
+    if any(row & other for row, other in zip(past, concurrent, strict=True)):
         return None
     rows = {Relation.BEFORE: past, Relation.CONCURRENT: concurrent, Relation.RELATED: [0] * len(names)}
     return rows_digest(VerdictRows(names, rows))
@@ -223,25 +228,6 @@ def _chain(internal: object) -> bool:
     if not isinstance(internal, list | tuple) or any(type(name) is not str for name in internal):
         return False
     return len(set(internal)) == len(internal) and all(unfit(name) is None for name in internal)
-
-
-def _pasts(before: list[list[int]]) -> list[int] | None:
-    """The events before each, as bits; None for a cycle."""
-    waiting = list(map(len, before))
-    after: list[list[int]] = [[] for _ in before]
-    for event, sources in enumerate(before):
-        for source in sources:
-            after[source].append(event)
-    past = [0] * len(before)
-    order = [event for event, count in enumerate(waiting) if not count]
-    for event in order:
-        row = past[event] | 1 << event
-        for target in after[event]:
-            past[target] |= row
-            waiting[target] -= 1
-            if not waiting[target]:
-                order.append(target)
-    return past if len(order) == len(before) else None
 
 
 _LISTS = ("internal", "external", "refuted", "messages", "orderings")

@@ -246,11 +246,7 @@ def counted(sizes: Path) -> pa.Table:
 
     Memory: some 100 bytes for a trace in a piece.
     """
-    every = pq.read_table(sizes, partitioning=None)
-    trace, *names = every.column_names
-    how = {"first": "min", "last": "max"}
-    found = every.group_by(trace).aggregate([(name, how.get(name, "sum")) for name in names])
-    return found.rename_columns([trace, *names])
+    return reading.summed(pq.read_table(sizes, partitioning=None))
 
 
 def routed(read: Staged, sizes: pa.Table, slices: int | None, room: int, asked: Sequence[str]) -> Routes:

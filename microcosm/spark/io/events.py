@@ -7,13 +7,12 @@ event by its name: `trace/process:seq` unless the log names it.
 from __future__ import annotations
 
 import json
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from heapq import nsmallest
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -311,16 +310,11 @@ def report_rows(report: Report, whole: Iterable[Irregularity] = ()) -> Iterator[
     counts = dict.fromkeys(report.counts, 0)
     for found in [*whole, *(each for each in report.findings if each.kind not in one_by_one)]:
         counts[found.kind] += 1
-        yield _irregular(found.kind, found.message, found.file, found.line, 1, found.lost)
+        values = (found.kind, found.file, found.line, found.message, 1, found.lost)
+        yield dict(zip(_COLUMNS, values, strict=True))
     for kind, count in report.counts.items():
         if count > counts[kind]:
-            yield _irregular(kind, None, None, None, count - counts[kind], 0)
-
-
-def _irregular(
-    kind: str, message: str | None, file: str | None, line: int | None, count: int, lost: int
-) -> dict[str, Any]:
-    return {"reported": kind, "fault": message, "file": file, "line": line, "count": count, "lost": lost}
+            yield dict(zip(_COLUMNS, (kind, None, None, None, count - counts[kind], 0), strict=True))
 
 
 _TOLD = 5
@@ -335,36 +329,25 @@ def irregularity_counts(folders: Iterable[Path]) -> tuple[dict[str, int], list[s
     Read here, a batch at a time: there is mostly little to read, and a job on Spark takes longer to begin.
     """
     counts: Counter[str] = Counter()
-    first: dict[str, list[tuple[Any, ...]]] = {}
+    first: dict[str, list[tuple[str, int, str]]] = {}
     lost = 0
-    for folder in folders:
-        for path in sorted(folder.rglob("*.parquet")):
-            with pq.ParquetFile(path) as table:
-                for batch in table.iter_batches(columns=_COLUMNS):
-                    _count(batch, counts, first)
-                    lost += sum(filter(None, batch.column("lost").to_pylist()))
+    for path in (path for folder in folders for path in sorted(folder.rglob("*.parquet"))):
+        with pq.ParquetFile(path) as table:
+            for batch in table.iter_batches(columns=_COLUMNS):
+                columns = (batch.column(name).to_pylist() for name in _COLUMNS)
+                for kind, file, line, fault, count, events in zip(*columns, strict=True):
+                    counts[kind] += count
+                    lost += events or 0
+                    if fault is not None:
+                        told = first.setdefault(kind, [])
+                        insort(told, (file or "", line or 0, fault))
+                        del told[_TOLD:]
     faults = [
-        f"{'' if file is None else f'{file}: ' if line is None else f'{file}:{line}: '}{fault} [{kind}]"
-        for kind, some in sorted(first.items())
-        for _, file, line, fault in some
+        f"{file and (f'{file}:{line}: ' if line else f'{file}: ')}{fault} [{kind}]"
+        for kind, told in sorted(first.items())
+        for file, line, fault in told
     ]
     return dict(counts), faults, lost + counts["unreadable"]
-
-
-def _count(batch: pa.RecordBatch, counts: Counter[str], first: dict[str, list[tuple[Any, ...]]]) -> None:
-    table = pa.Table.from_batches([batch])
-    for row in table.group_by("reported").aggregate([("count", "sum")]).to_pylist():
-        kind = row["reported"]
-        counts[kind] += row["count_sum"]
-        some = table.filter(
-            pc.and_(pc.equal(table.column("reported"), kind), pc.is_valid(table.column("fault")))
-        )
-        places = zip(*(some.column(name).to_pylist() for name in ("file", "line", "fault")), strict=True)
-        found = [
-            ((file or "", -1 if line is None else line, fault), file, line, fault)
-            for file, line, fault in places
-        ]
-        first[kind] = nsmallest(_TOLD, [*first.get(kind, ()), *found], key=itemgetter(0))
 
 
 def odd_rows(table: DataFrame, kind: str, fault: Column, columns: str = ODD_ROWS) -> DataFrame:

@@ -185,7 +185,7 @@ def folders_of_traces(inputs: Sequence[str], paths: Sequence[Path]) -> dict[str,
 
 def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES`. Memory: a batch, and what the format must keep."""
-    sizes: dict[str | None, list[int]] = {}
+    sizes: list[pa.Table] = []
     schemas = {name: arrow_schema(columns) for name, columns in TABLES.items()}
     begin = piece.number * _ROWS
     if Path(piece.path).suffix == PARQUET:
@@ -203,11 +203,16 @@ def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]
         events = pa.RecordBatch.from_arrays([at, *batch.columns], schema=schemas["events"])
         yield name, _in_trace(events, piece.trace, sizes)
     if sizes:
-        counted = [(trace, *counts) for trace, counts in sizes.items()]
-        columns = zip(*counted, strict=True)
-        kinds = schemas["sizes"].types
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-        yield "sizes", pa.RecordBatch.from_arrays(arrays, schema=schemas["sizes"])
+        [counted] = summed(pa.concat_tables(sizes)).cast(schemas["sizes"]).combine_chunks().to_batches()
+        yield "sizes", counted
+
+
+def summed(sizes: pa.Table) -> pa.Table:
+    """What parts of a log count of each trace, with the columns of `SIZES`, put together."""
+    trace, *names = sizes.column_names
+    how = {"first": "min", "last": "max"}
+    found = sizes.group_by(trace).aggregate([(name, how.get(name, "sum")) for name in names])
+    return found.rename_columns([trace, *names])
 
 
 def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -220,8 +225,8 @@ def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[
             yield from batched(rows, {"events": EVENT, "odd": ODD})
 
 
-def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: dict[str | None, list[int]]) -> pa.RecordBatch:
-    """Events of which those that state no trace are of this one; they are counted."""
+def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: list[pa.Table]) -> pa.RecordBatch:
+    """Events of which those that state no trace are of this one; they are counted, as `SIZES` has it."""
     slashed = pc.if_else(pc.match_substring(batch.column("process"), "/"), True, None)
     stated = batch.column("trace")
     unstated = pc.if_else(
@@ -234,12 +239,7 @@ def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: dict[str | None, 
     table = table.append_column("slashed", slashed).append_column("unstated", unstated)
     table = table.select(["at", "trace", "process", *COUNTED])
     aggregates = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
-    counted = table.group_by("trace").aggregate(aggregates)
-    for row in counted.to_pylist():
-        counts = sizes.setdefault(row["trace"], [*[0] * (1 + len(COUNTED)), row["at_min"], 0])
-        for at, name in enumerate(("process", *COUNTED)):
-            counts[at] += row[f"{name}_count"]
-        counts[-1] = row["at_max"]
+    sizes.append(table.group_by("trace").aggregate(aggregates).rename_columns(arrow_names(SIZES)))
     return batch
 
 
