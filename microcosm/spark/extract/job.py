@@ -50,6 +50,10 @@ _HARMLESS = {"isolated-event", "misnamed-field", "wide-frontier"}
 """Said, but no fault of the log."""
 
 
+_ASKED = ("concurrent", "token", "format", "pattern", "slices")
+"""The options on which it depends what is found."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExtractOptions:
     """What to extract beside the covering edges: `concurrent` is a condition on the columns of events.
@@ -83,14 +87,7 @@ def extract(
     identity = {
         "job": "extract",
         "inputs": found.fingerprint(),
-        "asked": [
-            options.concurrent,
-            options.token,
-            options.format,
-            options.pattern,
-            options.slices,
-            list(inputs),
-        ],
+        "asked": [*(getattr(options, name) for name in _ASKED), list(inputs)],
     }
     with Output(out, identity, TABLES, spark) as output:
         done = output.committed(options.strict, options.max_bad)

@@ -418,10 +418,7 @@ def _check_receivers(events: PlainEvents, found: Messages) -> None:
     answered[sending] = True
     there, at = sending[is_named], events.own[reception[is_named]]
     words = pa.concat_arrays([named, events.process.take(pa.array(at))]).dictionary_encode()
-    width = max(1, len(words.dictionary))
-    codes = words.indices.to_numpy(zero_copy_only=False)
-    events.refuse(meant_by[np.isnan(codes)[: len(meant_by)]] if words.null_count else meant_by[:0])
-    codes = np.nan_to_num(codes).astype(np.int64)
+    width, codes = len(words.dictionary), words.indices.to_numpy().astype(np.int64)
     one = meant_by * width + codes[: len(meant_by)]
     other = there * width + codes[len(meant_by) :]
     events.refuse(meant_by[~np.isin(one, other) & answered[meant_by]])

@@ -28,7 +28,7 @@ from microcosm.spark.io.events import (
     arrow_schema,
     batched,
     event_of,
-    in_traces,
+    names_of,
     report_rows,
 )
 from microcosm.spark.io.inputs import over
@@ -161,9 +161,7 @@ class _Chain:
         """The rows of `chains`, and those of `ends`."""
         rows, here = self.rows, slice(self.skipped, None)
         made = dict(zip(rows.schema.names, rows.columns, strict=True))
-        own = pc.binary_join_element_wise(made["process"], pc.cast(made["seq"], pa.string()), ":")
-        named = in_traces(made["trace"], own) if several else own
-        made["id"] = pc.coalesce(made["name"], named) if "name" in made else named
+        made["id"] = names_of(rows, several)
         made["twice"] = pa.array(~self.new)
         before = pa.array(self.last, mask=self.last < 0)
         made["before"], made["prior"] = (made[name].take(before) for name in ("seq", "id"))
@@ -266,22 +264,15 @@ def _meant(table: pa.RecordBatch, sending: Any, reception: Any) -> Any:
 
 
 def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Array) -> pa.RecordBatch:
-    def number(at: Any) -> pa.Array:
-        return pc.index_in(table.column("process").take(at), processes).cast(pa.int64())
-
     def of(name: str, at: Any) -> pa.Array:
         return table.column(name).take(at)
 
-    sender, sent, receiver, received = (
-        number(sending),
-        of("seq", sending),
-        number(reception),
-        of("seq", reception),
-    )
+    sender, receiver = (pc.index_in(of("process", at), processes) for at in (sending, reception))
+    sent = of("seq", sending)
     at_once = pc.fill_null(pc.equal(of("before", reception), sent), False)  # a first event has none before
-    near = pc.and_(pc.equal(sender, receiver), at_once)
-    columns = [sender, sent, receiver, received, of("id", sending), of("id", reception)]
-    columns += [of("message", reception), near]
+    columns = [sender.cast(pa.int64()), sent, receiver.cast(pa.int64()), of("seq", reception)]
+    columns += [of("id", sending), of("id", reception), of("message", reception)]
+    columns.append(pc.and_(pc.equal(sender, receiver), at_once))
     schema = arrow_schema(MATCHED)
     columns += [pa.nulls(len(sending), kind) for kind in schema.types[len(columns) :]]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

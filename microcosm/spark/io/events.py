@@ -7,6 +7,7 @@ event by its name: `trace/process:seq` unless the log names it.
 from __future__ import annotations
 
 import json
+import re
 from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -202,12 +203,16 @@ def named(batch: pa.RecordBatch, several: bool) -> pa.RecordBatch:
     >>> named(batch, True).column("id").to_pylist(), named(batch, False).column("id").to_pylist()
     (['t/p:2'], ['p:2'])
     """
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    name, trace = columns.pop("name"), columns["trace"]
-    own = pc.binary_join_element_wise(columns["process"], pc.cast(columns["seq"], pa.string()), ":")
-    columns["id"] = pc.coalesce(name, in_traces(trace, own) if several else own)
     schema = arrow_schema(NAMED)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True)) | {"id": names_of(batch, several)}
     return pa.RecordBatch.from_arrays([columns[field.name] for field in schema], schema=schema)
+
+
+def names_of(batch: pa.RecordBatch, several: bool) -> pa.Array:
+    """The names of events in rows, of which the column `name` may be absent."""
+    own = pc.binary_join_element_wise(batch.column("process"), pc.cast(batch.column("seq"), pa.string()), ":")
+    made = in_traces(batch.column("trace"), own) if several else own
+    return pc.coalesce(batch.column("name"), made) if "name" in batch.schema.names else made
 
 
 def in_traces(trace: pa.Array, name: pa.Array) -> pa.Array:
@@ -266,19 +271,12 @@ def max_bad(text: str) -> MaxBad:
     >>> max_bad("5").most, max_bad("0.5%").most
     (5, Fraction(1, 200))
     """
-    number = text.strip().removesuffix("%")
-    try:
-        if not number.isascii() or set(number) - set("0123456789."):
-            raise ValueError
-        if number == text.strip():
-            return MaxBad(text, int(number))
-        share = Fraction(number) / 100
-        if share > 1:
-            raise ValueError
-    except ValueError:
+    found = re.fullmatch(r"([0-9]+)|([0-9]+\.?[0-9]*|\.[0-9]+)%", text.strip())
+    share = Fraction(found[2] or 0) / 100 if found else 2
+    if found is None or share > 1:
         message = f"{text!r} is neither a number of lines, such as 100, nor a part of all, such as 0.5%"
-        raise TextError(message, file="--max-bad") from None
-    return MaxBad(text, share)
+        raise TextError(message, file="--max-bad")
+    return MaxBad(text, int(found[1]) if found[1] else share)
 
 
 def bad_of(reported: Mapping[str, int]) -> int:
