@@ -77,19 +77,10 @@ def bisim(
     if rules is not None:
         Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
         used += [path for path in files.listing(rules) if path.is_file()]
-    tables = [
-        "classes",
-        "reported",
-        *(["differences"] if wanted is not None else ()),
-        *(["offline"] if offline else ()),
-    ]
+    asked = {"pairs": wanted is not None, "offline": offline}
+    tables = ["classes", "reported", *(["differences"] * asked["pairs"]), *(["offline"] * offline)]
     found.refuse_within(out, tables, *used)
-    identity = {
-        "job": "bisim",
-        "inputs": found.fingerprint(*used),
-        "pairs": wanted is not None,
-        "offline": offline,
-    }
+    identity = {"job": "bisim", "inputs": found.fingerprint(*used), **asked}
     with Output(out, identity, tables, spark) as output:
         done = output.committed(strict, max_bad)
         if done is not None:

@@ -31,15 +31,7 @@ from microcosm.spark.io.events import (
     report_rows,
     row_of,
 )
-from microcosm.spark.io.inputs import (
-    PARQUET,
-    Piece,
-    has_cuts,
-    json_rows,
-    local_path,
-    lone_returns,
-    partition_of,
-)
+from microcosm.spark.io.inputs import PARQUET, Piece
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES, event_stated, of_copy
@@ -110,7 +102,7 @@ def planned(
                 first = str(path)
     named = names_of_traces(inputs, paths, own, stated)
     for path in paths:
-        lines = path in own and path.suffix != PARQUET and has_cuts(path)
+        lines = path in own and path.suffix != PARQUET and input_files.has_cuts(path)
         cuts = input_files.cut(path, lines)
         yield [replace(piece, trace=named.get(str(path)), own=path in own, first=first) for piece in cuts]
 
@@ -166,7 +158,7 @@ def names_of_traces(
     """The trace of the events that name none, by file: the file's name, or its path where that is shared
     with another file, or with a trace that is `stated`.
     """
-    given = {local_path(name) for name in inputs}
+    given = {input_files.local_path(name) for name in inputs}
     many = len(paths) > 1
     folders = folders_of_traces(inputs, paths)
     naming = [p for p in paths if p.suffix != PARQUET and (p not in given or (many and p not in own))]
@@ -178,8 +170,8 @@ def names_of_traces(
 
 def folders_of_traces(inputs: Sequence[str], paths: Sequence[Path]) -> dict[str, str]:
     """The trace that the folders of a file in an input name, by file."""
-    given = {local_path(name) for name in inputs}
-    found = ((str(path), partition_of(path)) for path in paths if path not in given)
+    given = {input_files.local_path(name) for name in inputs}
+    found = ((str(path), input_files.partition_of(path)) for path in paths if path not in given)
     return {path: partition["trace"] for path, partition in found if "trace" in partition}
 
 
@@ -276,10 +268,12 @@ def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
                 here = replace(piece, start=begin, stop=begin + len(block), line=line)
                 begin, line = begin + len(block), line + block.count(b"\n")
                 longer = len(block) == 2 * _LINES and block[-1:] != b"\n"
-                if longer or lone_returns(block):  # these end lines, too
+                if longer or input_files.lone_returns(block):  # these end lines, too
                     yield rows(replace(here, stop=piece.stop), reading)
                     return
-                batch = json_rows(block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema)
+                batch = input_files.json_rows(
+                    block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema
+                )
                 try:
                     if batch is None:
                         raise TextError("says more of an event")
@@ -399,20 +393,19 @@ class _EachAlone(Options):
 def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
     number = piece.line
-    partition = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
+    partition = input_files.partition_of(Path(piece.path))
     try:
         with pq.ParquetFile(piece.path) as table:
             expect_once(table.schema_arrow, piece.path)
             groups = None if piece.stop is None else range(piece.start, piece.stop)
             for batch in table.iter_batches(size, row_groups=groups):
-                for name in partition.keys() - batch.schema.names:
+                for name in (_TEXTS & partition.keys()).difference(batch.schema.names):
                     batch = batch.append_column(name, pa.repeat(partition[name], batch.num_rows))  # noqa: PLW2901
                 yield number, batch
                 number += batch.num_rows
     except (pa.ArrowException, OSError) as error:
-        raise TextError(
-            f"no Parquet that can be read: {str(error).splitlines()[0]}", file=piece.path
-        ) from None
+        why = str(error).splitlines()[0]
+        raise TextError(f"no Parquet that can be read: {why}", file=piece.path) from None
 
 
 def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Iterator[TraceEvent]:

@@ -176,13 +176,9 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, op
     )
     writing = out_rows.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
-    every = options.every
-    once = every is None
-    writing = (
-        writing.trigger(availableNow=True) if once else writing.trigger(processingTime=f"{every} seconds")
-    )
+    often = {"processingTime": f"{options.every} seconds"}
     try:
-        return writing.start()
+        return writing.trigger(**({"availableNow": True} if options.every is None else often)).start()
     except PySparkException as error:
         reason = str(error).strip().splitlines()[0]
         raise NoSpark(f"the stream did not start: {reason}") from error
