@@ -8,7 +8,7 @@ and whoever has a trace together tells which of them repeat others. No Spark her
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,7 +117,7 @@ def own_head(path: Path, reading: Reading) -> str | None:
         with open_lines(path, Report()) as stream:
             head = stream.head
         own = formats.detect(head, str(path)).NAME == OWN
-        return head if own and not any(map(_leaves_out, head.split("\n"))) else None
+        return head if own and not any(map(_leaves_out, _objects(head))) else None
     except (TextError, OSError):
         return None  # the task that reads it says so
 
@@ -134,20 +134,19 @@ def _copy_in(path: Path) -> str | None:
 
 def _counts_names(head: str) -> bool:
     """Whether a line says that the name of its event was counted, as one of a copied log may."""
+    every = (record.get("counted") for record in _objects(head)) if '"counted"' in head else ()
+    return any(isinstance(counted, list) and "id" in counted for counted in every)
+
+
+def _objects(head: str) -> Iterator[Mapping[str, object]]:
+    """The lines of a head that are JSON objects."""
     for line in head.split("\n"):
         with suppress(BadLine):
-            counted = json_object(line).get("counted") if '"counted"' in line else None
-            if isinstance(counted, list) and "id" in counted:
-                return True
-    return False
+            yield json_object(line)
 
 
-def _leaves_out(line: str) -> bool:
+def _leaves_out(record: Mapping[str, object]) -> bool:
     """Whether a line leaves to those before it, or after it, what it says of an event."""
-    try:
-        record = json_object(line)
-    except BadLine:
-        return False
     says = record.keys() & {"kind", "message", "label"}
     return "process" in record and bool(says) and not record.keys() >= {"seq", "kind"}
 
