@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
-from microcosm.spark.extract.routes import Routes, by_trace, counted, routed
+from microcosm.spark.extract.routes import Routes, by_trace, routed
 from microcosm.spark.giant.job import Found, NotInSlices, found_in_slices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading, staging
@@ -211,7 +211,7 @@ class _Job:
             tasks = tasks_of(reading.planned(names, paths, how, stated))
             work = inputs.work(tasks, partial(reading.read, reading=how))
             made = self._output.tables("read", reading.TABLES, *work)
-            sizes = counted(folder / "sizes")
+            sizes = reading.summed(pq.read_table(folder / "sizes", partitioning=None))
             # Traces that some rows state, and that others are of by the name of their file.
             mixed = sizes.filter((pc.field("unstated") > 0) & (pc.field("unstated") < pc.field("events")))
             both = frozenset(mixed.column("trace").to_pylist())

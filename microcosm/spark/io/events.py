@@ -93,7 +93,6 @@ def batched(
     >>> [(name, batch.to_pylist()) for name, batch in batched(rows, {"p": "at long", "q": "id string"})]
     [('p', [{'at': 1}, {'at': 2}]), ('q', [{'id': None}])]
     """
-    schemas = {name: arrow_schema(columns) for name, columns in tables.items()}
     waiting: dict[str, list[Row]] = {name: [] for name in tables}
     for name, row in rows:
         if isinstance(row, pa.RecordBatch):
@@ -101,11 +100,11 @@ def batched(
             continue
         waiting[name].append(row)
         if len(waiting[name]) == most:
-            yield name, pa.RecordBatch.from_pylist(waiting[name], schema=schemas[name])
+            yield name, pa.RecordBatch.from_pylist(waiting[name], schema=arrow_schema(tables[name]))
             waiting[name] = []
     for name, left in waiting.items():
         if left:
-            yield name, pa.RecordBatch.from_pylist(left, schema=schemas[name])
+            yield name, pa.RecordBatch.from_pylist(left, schema=arrow_schema(tables[name]))
 
 
 def batches_of(rows: Iterable[Row], columns: str) -> Iterator[pa.RecordBatch]:

@@ -177,7 +177,6 @@ def folders_of_traces(inputs: Sequence[str], paths: Sequence[Path]) -> dict[str,
 def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES`. Memory: a batch, and what the format must keep."""
     sizes: list[pa.Table] = []
-    schemas = {name: arrow_schema(columns) for name, columns in TABLES.items()}
     begin = piece.number * _ROWS
     if Path(piece.path).suffix == PARQUET:
         groups = _by_columns(piece)
@@ -191,15 +190,18 @@ def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]
             continue
         at = pa.array(range(begin, begin + batch.num_rows), pa.int64())
         begin += batch.num_rows
-        events = pa.RecordBatch.from_arrays([at, *batch.columns], schema=schemas["events"])
+        events = pa.RecordBatch.from_arrays([at, *batch.columns], schema=arrow_schema(EVENTS))
         yield name, _in_trace(events, piece.trace, sizes)
     if sizes:
-        [counted] = summed(pa.concat_tables(sizes)).cast(schemas["sizes"]).combine_chunks().to_batches()
+        [counted] = summed(pa.concat_tables(sizes)).cast(arrow_schema(SIZES)).combine_chunks().to_batches()
         yield "sizes", counted
 
 
 def summed(sizes: pa.Table) -> pa.Table:
-    """What parts of a log count of each trace, with the columns of `SIZES`, put together."""
+    """What parts of a log count of each trace, with the columns of `SIZES`, put together.
+
+    Memory: some 100 bytes for a trace in a part.
+    """
     trace, *names = sizes.column_names
     how = {"first": "min", "last": "max"}
     found = sizes.group_by(trace).aggregate([(name, how.get(name, "sum")) for name in names])
@@ -300,33 +302,26 @@ def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
     if not {"process", "seq", "kind"} <= given.keys() <= _TAKEN:
         raise TextError("says more of an event", file=piece.path)
     batch.validate(full=True)  # Parquet may have any bytes for text
-    for name in ("process", "kind", "trace", "message", "label"):
-        if name in given:
-            kind = given[name].type
-            if pa.types.is_dictionary(kind):
-                kind = kind.value_type
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-                raise TextError(f"{name} is no text", file=piece.path)
-            given[name] = given[name].cast(pa.string())
+    texts = {name: given[name] for name in _TEXTS & given.keys()}
+    if "to" in given:
+        texts["to"] = pc.list_flatten(given["to"])
+        if pc.any(pc.not_equal(pc.list_value_length(given["to"]), 1)).as_py():
+            raise TextError("has lists of receivers that may repeat one, or are empty", file=piece.path)
+    for name, text in texts.items():
+        kind = text.type.value_type if pa.types.is_dictionary(text.type) else text.type
+        if kind not in (pa.string(), pa.large_string()):
+            raise TextError(f"{name} is no text", file=piece.path)
+        texts[name] = text.cast(pa.string())
     if not pa.types.is_integer(given["seq"].type):
         raise TextError("seq is no number", file=piece.path)
-    given["seq"] = given["seq"].cast(pa.int64())
-    sound = [pc.greater_equal(given["seq"], 1), pc.is_in(given["kind"], pa.array(sorted(KINDS)))]
+    sound = [pc.greater_equal(given["seq"], 1), pc.is_in(texts["kind"], pa.array(sorted(KINDS)))]
     sound += [
-        pc.coalesce(pc.greater(pc.binary_length(given[name]), 0), pa.scalar(name != "process"))
-        for name in ("process", "trace", "message")
-        if name in given
+        pc.coalesce(pc.greater(pc.binary_length(texts[name]), 0), pa.scalar(name in ("trace", "message")))
+        for name in ("process", "trace", "message", "to")
+        if name in texts
     ]
     if not all(pc.fill_null(pc.all(pc.fill_null(each, False)), True).as_py() for each in sound):
         raise TextError("has rows that are no events", file=piece.path)
-    if "to" in given:
-        to = given["to"]
-        lengths = pc.list_value_length(to) if pa.types.is_list(to.type) else None
-        if lengths is None or pc.any(pc.not_equal(lengths, 1)).as_py():
-            raise TextError("has lists of receivers that may repeat one, or are empty", file=piece.path)
-        flat = pc.list_flatten(to).cast(pa.string())
-        if flat.null_count or not pc.fill_null(pc.all(pc.greater(pc.binary_length(flat), 0)), True).as_py():
-            raise TextError("has a receiver without a name", file=piece.path)
     given["file"] = pa.repeat(pa.scalar(piece.path), count)
     given["line"] = pa.array(range(line + 1, line + 1 + count), pa.int64())
     columns = [
