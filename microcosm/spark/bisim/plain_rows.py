@@ -30,7 +30,7 @@ from microcosm.text.json_form import SCHEMA
 from microcosm.text.statement import unfit
 
 _TABLES = ("stamps", "clocks", "processes", "tokens")
-_EMPTY = ("refuted", "messages", "orderings", *_TABLES)
+_EMPTY = frozenset(("refuted", "messages", "orderings", *_TABLES))
 
 
 def of_lines(lines: Sequence[bytes]) -> tuple[Sequence[int], pa.RecordBatch | None]:
@@ -63,14 +63,16 @@ def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
 
     None where no row is read here.
     """
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    every = zip(batch.schema.names, batch.columns, strict=True)
+    columns = {name: column for name, column in every if not pa.types.is_null(column.type)}
     known = {"id", "name", "schema", "complete", "internal", "external", *_EMPTY}
     ids, count = columns.get("id"), batch.num_rows
-    if not columns.keys() <= known or ids is None or not pa.types.is_string(ids.type):
+    if not set(batch.schema.names) <= known or ids is None or not pa.types.is_string(ids.type):
         return None
     facts = columns.get("external", pa.nulls(count, pa.list_(pa.list_(pa.string()))))
     internal = columns.get("internal", pa.nulls(count, pa.list_(pa.string())))
-    fit = _named(ids) & _without_more(columns)
+    named = pc.fill_null(pc.greater(pc.binary_length(ids), 0), False)
+    fit = named.to_numpy(zero_copy_only=False) & _without_more(columns)
     three = _three(facts)
     if (
         three is None
@@ -98,33 +100,20 @@ def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
     return Relations(fit, names, owner, *sides, row, codes[2 * end :]), ids.to_pylist()
 
 
-def _named(ids: pa.Array) -> Any:
-    """Where an id is some text."""
-    length = pc.binary_length(ids)
-    return pc.fill_null(pc.greater(length, 0), False).to_numpy(zero_copy_only=False)
-
-
 def _without_more(columns: dict[str, pa.Array]) -> Any:
     """The rows that say nothing but an internal chain and external facts."""
     fit: Any = np.True_
-    for name in _EMPTY:
-        if name in columns and not pa.types.is_null(columns[name].type):
-            column = columns[name]
-            kind = column.type
-            if pa.types.is_list(kind) or pa.types.is_map(kind):
-                empty = pa.array(np.diff(column.offsets.to_numpy()) == 0)
-            elif pa.types.is_struct(kind) and not kind.num_fields:
-                continue
-            else:
-                empty = pc.is_null(column)
-            fit = fit & empty.to_numpy(zero_copy_only=False)
+    for column in [columns[name] for name in _EMPTY & columns.keys()]:
+        kind = column.type
+        if pa.types.is_list(kind) or pa.types.is_map(kind):
+            fit = fit & (np.diff(column.offsets.to_numpy()) == 0)
+        elif not pa.types.is_struct(kind) or kind.num_fields:
+            fit = fit & pc.is_null(column).to_numpy(zero_copy_only=False)
     for name, value in (("schema", SCHEMA), ("complete", False)):
-        if name in columns and not pa.types.is_null(columns[name].type):
+        if name in columns:
             same = pc.fill_null(pc.equal(columns[name], pa.scalar(value)), True)
             fit = fit & same.to_numpy(zero_copy_only=False)
-    if "name" in columns and not (
-        pa.types.is_null(columns["name"].type) or pa.types.is_string(columns["name"].type)
-    ):
+    if "name" in columns and not pa.types.is_string(columns["name"].type):
         fit = fit & pc.is_null(columns["name"]).to_numpy(zero_copy_only=False)
     return fit
 

@@ -218,19 +218,14 @@ def matched(
     `alone` are the processes of one event, each with whether the trace has messages of the application.
     Memory: the ends, which are put in the order of messages here, by numbers, where Spark would sort texts.
     """
-    ends = [batch for batch in batches if batch.num_rows]
-    if not ends:
+    some = [batch for batch in batches if batch.num_rows]
+    if not some:
         return
-    table = joined(ends)
+    table = joined(some)
     code = table.column("message").dictionary_encode().indices.to_numpy()
     order = np.argsort(code, kind="stable")
+    table = table.take(pa.array(order))
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-    yield from _groups(table.take(pa.array(order)), starts, numbers, alone)
-
-
-def _groups(
-    table: pa.RecordBatch, starts: Any, numbers: Mapping[str, int], alone: Mapping[str, bool]
-) -> Iterator[pa.RecordBatch]:
     ends = np.append(starts[1:], table.num_rows)
     kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
     half = len(SENDS)

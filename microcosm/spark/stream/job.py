@@ -271,7 +271,6 @@ EMITTED = (
 """The columns of what is told: an event, an edge, a frontier or an irregularity."""
 
 _NAMES = arrow_names(EMITTED)
-_MAPS = ("clock", "knows")
 
 
 class Processor(StatefulProcessor):
@@ -338,8 +337,4 @@ def _row(row: Row) -> Any:
     """A row that is told, with all columns."""
     from pyspark.sql import Row as SparkRow
 
-    values = {name: row.get(name) for name in _NAMES}
-    for name in _MAPS:
-        entries = values[name]
-        values[name] = None if entries is None else dict(entries)
-    return SparkRow(**values)
+    return SparkRow(**{name: row.get(name) for name in _NAMES})

@@ -344,10 +344,9 @@ class StreamKernel:
         for process in self._grown:
             own = self._store.process(process)
             if own.name is not None:
-                knows = sorted(own.known_at(process, own.reached).items())
-                self.emitted.append(
-                    {"trace": self._trace, "process": process, "last": own.name, "knows": knows}
-                )
+                knows = dict(sorted(own.known_at(process, own.reached).items()))
+                frontier = {"process": process, "last": own.name, "knows": knows}
+                self.emitted.append({"trace": self._trace, **frontier})
         self._grown.clear()
 
     def _full(self, name: str) -> str:
