@@ -20,17 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from microcosm.spark.io.events import (
-    ODD_ROWS,
-    REPORTED,
-    Row,
-    arrow_names,
-    arrow_schema,
-    batched,
-    event_of,
-    names_of,
-    report_rows,
-)
+from microcosm.spark.io import events
+from microcosm.spark.io.events import ODD_ROWS, Row, arrow_names, arrow_schema
 from microcosm.spark.io.inputs import over
 from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together, unpacked
 from microcosm.traces.causality import exchange
@@ -161,7 +152,7 @@ class _Chain:
         """The rows of `chains`, and those of `ends`."""
         rows, here = self.rows, slice(self.skipped, None)
         made = dict(zip(rows.schema.names, rows.columns, strict=True))
-        made["id"] = names_of(rows, several)
+        made["id"] = events.names_of(rows, several)
         made["twice"] = pa.array(~self.new)
         before = pa.array(self.last, mask=self.last < 0)
         made["before"], made["prior"] = (made[name].take(before) for name in ("seq", "id"))
@@ -207,7 +198,7 @@ PAIR = (
 )
 """A sending and its reception; `near`: they are consecutive in one process."""
 
-MATCHED = f"{PAIR}, file string, line long, {REPORTED}"
+MATCHED = f"{PAIR}, file string, line long, {events.REPORTED}"
 
 
 def matched(
@@ -282,9 +273,9 @@ def _exchanged(
     the trace has messages of the application, or has a name that was counted.
     """
     members = sorted(members, key=lambda row: (row["process"], row["seq"]))
-    events = [event_of({**row, "name": row["id"]}) for row in members]
+    ends = [events.event_of({**row, "name": row["id"]}) for row in members]
     report = Report()
-    found = exchange(Execution(None, events, {}, frozenset(), [], {}, []), report)
+    found = exchange(Execution(None, ends, {}, frozenset(), [], {}, []), report)
     for s, r in found.pairs:
         sending, reception = members[s], members[r]
         same = sending["process"] == reception["process"]
@@ -300,12 +291,12 @@ def _exchanged(
         }
     answered = {event for pair in found.pairs for event in pair}
     for at in sorted({*found.sent, *found.received} - answered):
-        event = events[at]
+        event = ends[at]
         above = alone.get(event.process)
         if above is not None and (type(event.message) is Counted or (event.kind in APPLICATION) is not above):
             detail = f"{event.id}: nothing relates it to another event"
             report.add("isolated-event", detail, file=event.file, line=event.line)
-    yield from report_rows(report)
+    yield from events.report_rows(report)
 
 
 def by_message(batches: Iterator[pa.RecordBatch], parts: int) -> Iterator[pa.RecordBatch]:
@@ -355,7 +346,7 @@ def irregularities(
     `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
     """
     found = (("odd", row) for batch in batches for row in _odd_of(batch, alone, wide))
-    return batched(found, {"odd": ODD_ROWS})
+    return events.batched(found, {"odd": ODD_ROWS})
 
 
 def _odd_of(

@@ -22,17 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.spark.io import source, staging
-from microcosm.spark.io.events import (
-    EDGES,
-    EVENT,
-    FRONTIERS,
-    NAMED,
-    REPORTED,
-    Row,
-    arrow_names,
-    irregularity_counts,
-)
+from microcosm.spark.io import events, source, staging
 from microcosm.spark.io.folders import SCHEMA, held, versioned
 from microcosm.spark.io.inputs import expand, local_path, refuse_within
 from microcosm.spark.io.staging import Outcome
@@ -48,10 +38,10 @@ _log = logging.getLogger(staging.LOGGER)
 
 
 TABLES = {
-    "events": arrow_names(NAMED),
-    "edges": arrow_names(EDGES),
-    "frontiers": arrow_names(FRONTIERS),
-    "reported": [*arrow_names(REPORTED), "trace", "file", "line"],
+    "events": events.arrow_names(events.NAMED),
+    "edges": events.arrow_names(events.EDGES),
+    "frontiers": events.arrow_names(events.FRONTIERS),
+    "reported": [*events.arrow_names(events.REPORTED), "trace", "file", "line"],
 }
 """The columns of each table; beside them, `batch` is the name of a folder."""
 
@@ -249,7 +239,7 @@ def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]
     if batches["frontiers"]:
         told = spark.read.parquet(str(out / "frontiers")).select("trace", "process")
         summary["frontiers"] = told.distinct().count()
-    reported, faults, _ = irregularity_counts(batches["reported"])
+    reported, faults, _ = events.irregularity_counts(batches["reported"])
     return {**summary, "reported": dict(sorted(reported.items()))}, faults
 
 
@@ -265,12 +255,12 @@ else:  # the rest of the package goes without
     StatefulProcessor = object
 
 EMITTED = (
-    f"{EVENT}, id string, left string, relation string, right string, source string, last string, "
-    f"knows map<string,long>, {REPORTED}"
+    f"{events.EVENT}, id string, left string, relation string, right string, source string, last string, "
+    f"knows map<string,long>, {events.REPORTED}"
 )
 """The columns of what is told: an event, an edge, a frontier or an irregularity."""
 
-_NAMES = arrow_names(EMITTED)
+_NAMES = events.arrow_names(EMITTED)
 
 
 class Processor(StatefulProcessor):
@@ -291,21 +281,21 @@ class Processor(StatefulProcessor):
         self._waiting = handle.getValueState("waiting", "waiting string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        events = []
+        taken = []
         for given in rows:
             row = given.asDict(True)
             row[ARRIVED] = int(row[ARRIVED].timestamp() * 1000)
             if row["reported"] is not None:
                 yield _row(row)
             else:
-                events.append(row)
-        if not events:
+                taken.append(row)
+        if not taken:
             return
         kernel, store = self._kernel(key[0])
-        kernel.take(events)
+        kernel.take(taken)
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        self._keep_state(kernel, store, max(row[ARRIVED] for row in events))
+        self._keep_state(kernel, store, max(row[ARRIVED] for row in taken))
         yield from map(_row, kernel.emitted)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
@@ -333,7 +323,7 @@ class Processor(StatefulProcessor):
             self._handle.registerTimer(end - _BACK * 1000)
 
 
-def _row(row: Row) -> Any:
+def _row(row: events.Row) -> Any:
     """A row that is told, with all columns."""
     from pyspark.sql import Row as SparkRow
 
