@@ -334,24 +334,27 @@ def exchanged(output: Output, name: str, chains: Path, last: Sequence[LastEvent]
     return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match, keyed=False))
 
 
-LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
+_LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
 """What is needed of events to see what is odd about them."""
 
 
 def irregularities(
-    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The table `odd` of what is odd about events by themselves, given those in order, `LOOKED_AT`.
+    output: Output, name: str, chains: Path, alone: Collection[str], wide: Collection[str]
+) -> Path:
+    """What is odd about events by themselves (`ODD_ROWS`), of those that are staged in order: its folder.
 
     `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
     """
-    found = (("odd", row) for batch in batches for row in _odd_of(batch, alone, wide))
-    return events.batched(found, {"odd": ODD_ROWS})
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        found = (("odd", row) for batch in batches for row in _odd_of(batch, alone, wide))
+        return events.batched(found, {"odd": ODD_ROWS})
+
+    output.tables(f"looked-{name}", {"odd": ODD_ROWS}, *over(output.spark, chains, _LOOKED_AT, look))
+    return output.staged(f"looked-{name}") / "odd"
 
 
-def _odd_of(
-    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
-) -> Iterator[dict[str, object]]:
+def _odd_of(batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]) -> Iterator[Row]:
     after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
     meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
     nameless = pc.is_null(batch.column("message"))
