@@ -172,22 +172,22 @@ def plain_digest(record: Mapping[str, object]) -> str | None:
     (True, None)
     """
     facts, internal = record.get("external", ()), record.get("internal", ())
-    if not record.keys() <= _FIELDS or not isinstance(facts, list | tuple):
+    if not isinstance(facts, list | tuple) or not isinstance(internal, list | tuple):
         return None
-    if not _chain(internal):
-        return None
-    assert isinstance(internal, list | tuple)
     try:
         relations = {relation for _, relation, _ in facts}
         mentioned = {left for left, _, _ in facts} | {right for _, _, right in facts}
+        chained = set(internal)
     except (TypeError, ValueError):  # not three to a fact, or something in them that is no text
         return None
-    if not relations <= {"<", "||"} or any(type(fact) is not list for fact in facts):
+    if not (record.keys() <= _FIELDS and relations <= {"<", "||"} and len(chained) == len(internal)):
+        return None
+    if any(type(fact) is not list for fact in facts):
+        return None
+    if any(type(name) is not str or unfit(name) is not None for name in mentioned | chained):
         return None
     if len(internal) > 1:  # an event that is alone is in no relation
-        mentioned.update(internal)
-    if any(type(name) is not str or unfit(name) is not None for name in mentioned):
-        return None
+        mentioned |= chained
     names: list[str] = sorted(mentioned)
     place = {name: at for at, name in enumerate(names)}
     concurrent = [0] * len(names)
@@ -210,13 +210,6 @@ def plain_digest(record: Mapping[str, object]) -> str | None:
         return None
     rows = {Relation.BEFORE: past, Relation.CONCURRENT: concurrent, Relation.RELATED: [0] * len(names)}
     return rows_digest(VerdictRows(names, rows))
-
-
-def _chain(internal: object) -> bool:
-    """Whether this is a chain of events, each of them there once."""
-    if not isinstance(internal, list | tuple) or any(type(name) is not str for name in internal):
-        return False
-    return len(set(internal)) == len(internal) and all(unfit(name) is None for name in internal)
 
 
 _LISTS = ("internal", "external", "refuted", "messages", "orderings")

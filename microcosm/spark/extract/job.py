@@ -159,11 +159,14 @@ class _Job:
             sources["edges"].append(self._stage(f"edges-{number}", _of(trace, giant.edges), rows.EDGES))
         renamed = self._filled(found, "renamed")
         if repeated or renamed:
+            from pyspark.sql import functions as F
+
             lost = [*(tables["lost"] for tables in found.values()), *(giant.lost for _, giant in giants)]
             lost += [output.read("taken").select("at")] if taken is not None else []
             kept = read["events"].join(_all(lost), "at", "left_anti")
             for table in renamed:
-                kept = _renamed(kept, table)
+                now = F.expr("coalesce(now, trace)")  # the execution that it is in
+                kept = kept.join(table, "at", "left").withColumn("trace", now).select(*kept.columns)
             named = _named(kept, several or bool(renamed))
             summary: dict[str, Any] = {"events": staging.rows(output.stage("events", lambda: named))}
         else:
@@ -285,14 +288,6 @@ def _of(trace: str | None, table: DataFrame) -> DataFrame:
 
 def _all(tables: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other), tables)
-
-
-def _renamed(events: DataFrame, renamed: DataFrame) -> DataFrame:
-    """The events with the executions that they are in."""
-    from pyspark.sql import functions as F
-
-    found = events.join(renamed, "at", "left")
-    return found.withColumn("trace", F.coalesce("now", "trace")).select(*events.columns)
 
 
 def _named(events: DataFrame, several: bool) -> DataFrame:

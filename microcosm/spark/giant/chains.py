@@ -12,7 +12,7 @@ that is read at once: what that says of a message depends on the events of this 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -359,14 +359,10 @@ def _odd_of(batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
     meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
     nameless = pc.is_null(batch.column("message"))
     lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
-    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
-    for case in (
-        pc.and_(meets, nameless),
-        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
-        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
-    ):
-        looked = pc.or_(looked, case)
-    for row in batch.filter(looked).to_pylist():
+    cases = [batch.column("twice"), pc.greater(batch.column("seq"), after), pc.and_(meets, nameless)]
+    cases.append(pc.and_(lonely, pc.or_(pc.invert(meets), nameless)))
+    cases.append(pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())))
+    for row in batch.filter(reduce(pc.or_, cases)).to_pylist():
         place = {"file": row["file"], "line": row["line"], "count": 1, "lost": int(row["twice"])}
         for kind, detail in _faults(row, alone, wide):
             yield {**place, "reported": kind, "fault": detail}
