@@ -306,11 +306,9 @@ def classes(output: Output, digested: Path) -> Counted:
         repeated = output.read("first").where("times > 1")
         [(times,)] = repeated.select(F.sum(F.col("times") - 1)).collect()
         some = [row.asDict() for row in repeated.orderBy("at").limit(_TOLD).collect()]
-    counted = {name: n or 0 for name, n in zip(_COUNTED, counts, strict=True)}
+    names = ["microcosms", "classes", "inconsistent"]
+    counted = {name: count or 0 for name, count in zip(names, counts, strict=True)}
     return counted, times or 0, [(row["id"], row["times"]) for row in some]
-
-
-_COUNTED = ("microcosms", "classes", "inconsistent")
 
 
 def first_of_each(table: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -325,10 +323,9 @@ def first_of_each(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     found = table.group_by("id").aggregate([("at", "min"), ("at", "count")])
     found = found.rename_columns(["id", "at", "times"])
     again = found.filter(pc.field("times") > 1)
-    kept = (
-        table.join(found.drop_columns("times"), ["id", "at"], join_type="inner") if again.num_rows else table
-    )
-    return kept, again
+    if not again.num_rows:
+        return table, again
+    return table.join(found.drop_columns("times"), ["id", "at"], join_type="inner"), again
 
 
 def classed(table: pa.Table) -> pa.Table:

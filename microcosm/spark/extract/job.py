@@ -399,6 +399,5 @@ def not_alone(odd: DataFrame, links: DataFrame) -> DataFrame:
 
 def _circles(links: pa.Table) -> pa.Table:
     pairs = zip(links.column("left").to_pylist(), links.column("right").to_pylist(), strict=True)
-    found = sorted(on_circles(pairs))
-    columns = list(zip(*found, strict=True)) if found else [(), ()]
-    return pa.table([pa.array(each, pa.string()) for each in columns], schema=arrow_schema(_CIRCLE))
+    found = [{"left": left, "right": right} for left, right in sorted(on_circles(pairs))]
+    return pa.Table.from_pylist(found, schema=arrow_schema(_CIRCLE))
