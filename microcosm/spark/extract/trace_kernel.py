@@ -187,17 +187,16 @@ def _odd(events: PlainEvents, met: Messages) -> pa.RecordBatch:
     """Messages of which an end is missing, and events that nothing relates to another."""
     lonely = events.first[(events.size == 1) & ~met.meets[events.first]]
     batches = []
-    for kind, some in (
-        ("unreceived-send", met.unreceived),
-        ("unmatched-receive", met.unmatched),
-        ("isolated-event", lonely),
+    for kind, some, other in (
+        ("unreceived-send", met.unreceived, "reception"),
+        ("unmatched-receive", met.unmatched, "sending"),
+        ("isolated-event", lonely, None),
     ):
         at = some[events.fits(some)]
-        if kind == "isolated-event":
+        if other is None:
             name, detail = events.id.take(pa.array(at)), "nothing relates it to another event"
         else:
-            what = "reception" if kind == "unreceived-send" else "sending"
-            end = pc.binary_join_element_wise(f"the {what} of", events.column("message", at), " ")
+            end = pc.binary_join_element_wise(f"the {other} of", events.column("message", at), " ")
             if kind == "unreceived-send" and events.has("to"):
                 to = pc.binary_join(events.column("to", at), ", ")
                 end = pc.coalesce(pc.binary_join_element_wise(end, to, " by "), end)
