@@ -148,9 +148,8 @@ def worker_memory(spark: SparkSession) -> int:
     size = re.fullmatch(r"(\d+)([kmgt]?)b?", memory.lower())
     if size is None:
         return 1 << 30
-    return (int(size[1]) << " kmgt".index(size[2] or "m") * 10) // int(
-        _setting(spark, "spark.executor.cores", "1")
-    )
+    whole = int(size[1]) << " kmgt".index(size[2] or "m") * 10
+    return whole // int(_setting(spark, "spark.executor.cores", "1"))
 
 
 def _setting(spark: SparkSession, name: str, default: str) -> str:
