@@ -38,12 +38,12 @@ _log = logging.getLogger(staging.LOGGER)
 
 
 TABLES = {
-    "events": events.arrow_names(events.NAMED),
-    "edges": events.arrow_names(events.EDGES),
-    "frontiers": events.arrow_names(events.FRONTIERS),
-    "reported": [*events.arrow_names(events.REPORTED), "trace", "file", "line"],
+    "events": ("seq is not null and reported is null", events.NAMED),
+    "edges": ("left is not null", events.EDGES),
+    "frontiers": ("last is not null", events.FRONTIERS),
+    "reported": ("reported is not null", f"{events.REPORTED}, trace string, file string, line long"),
 }
-"""The columns of each table; beside them, `batch` is the name of a folder."""
+"""Which rows of what is told are of a table, and its columns; `batch`, beside them, names a folder."""
 
 STATE = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -68,14 +68,6 @@ _BACK = 50 * 365 * 86_400
 
 Rows that come no later than the watermark Spark drops without a word; so the watermark is as far behind.
 """
-
-_OF = {
-    "events": "seq is not null and reported is null",
-    "edges": "left is not null",
-    "frontiers": "last is not null",
-    "reported": "reported is not null",
-}
-"""Which rows of what is told are of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +172,8 @@ def _sink(out: str) -> Callable[[DataFrame, int], None]:
     def write(rows: DataFrame, batch: int) -> None:
         rows = rows.persist()
         try:
-            for name, columns in TABLES.items():
-                part = versioned(rows.where(_OF[name]).select(*columns)).coalesce(1)
+            for name, (own, columns) in TABLES.items():
+                part = versioned(rows.where(own).select(*events.arrow_names(columns))).coalesce(1)
                 part.write.mode("overwrite").parquet(f"{out}/{name}/batch={batch}")
         finally:
             rows.unpersist()
