@@ -197,20 +197,19 @@ class Cutting:
         chains = chains.sample(min(1.0, _PLACED / max(1, staging.rows(self._chains))), 1)
         [firsts] = chains.agg(F.percentile_approx("at", shares, accuracy)).collect()[0]
         numbers = self._numbers
-        shape = (len(numbers), slices - 1)
+        never = np.full((len(numbers), slices - 1), NEVER, dtype=np.int64)
 
         def positions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            found = np.full(shape, NEVER, dtype=np.int64)
+            found = never.copy()
             for batch in batches:
                 process = _numbered(batch.column(0), numbers)
                 seq, at = batch.column(1).to_numpy(), batch.column(2).to_numpy()
                 cut = np.searchsorted(firsts, at, "right") - 1  # of those that it is behind, the last
                 np.minimum.at(found, (process[cut >= 0], cut[cut >= 0]), seq[cut >= 0])
-            found = monotone(found)
-            yield _moved(*moved(np.full(shape, NEVER, dtype=np.int64), found))
+            yield _moved(*moved(never, monotone(found)))
 
         answers = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
-        cuts = np.full(shape, NEVER, dtype=np.int64)
+        cuts = never.copy()
         np.minimum.at(cuts, (answers[0], answers[1]), answers[2])
         return monotone(cuts)
 

@@ -154,8 +154,8 @@ def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
 LARGEST = 8 << 20
 """Bytes of a piece of lines, and of a piece that is several small files."""
 
-FILE = 1 << 13
-"""A file counts as so many bytes, at least: to read one takes 3 ms, so a task has some thousand at most."""
+FILE = 1 << 11
+"""A file counts as so many bytes, at least: a task has some 4,000, which take as long as Spark to start."""
 
 STAGED = 16 << 20
 """Bytes of staged columns that a task reads: some 700,000 plain events, of which it holds a part."""
@@ -287,8 +287,8 @@ def partition_of(path: Path) -> dict[str, str]:
 def tasks(files: Iterable[Sequence[Piece]], largest: int | None = None) -> list[list[Piece]]:
     """What each task reads, given the pieces of each file: one, or several small files in their order.
 
-    >>> [len(task) for task in tasks([Piece(f"{at}.jsonl", size=9)] for at in range(2000))]
-    [1024, 976]
+    >>> [len(task) for task in tasks([Piece(f"{at}.jsonl", size=9)] for at in range(5000))]
+    [4096, 904]
     """
     largest = LARGEST if largest is None else largest
     found: list[list[Piece]] = []
