@@ -229,8 +229,7 @@ def id_of(several: bool) -> Column:
     from pyspark.sql import functions as F
 
     own = F.concat_ws(":", "process", F.col("seq").cast("string"))
-    full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
-    return F.coalesce("name", full)
+    return F.coalesce("name", F.concat_ws("/", "trace", own) if several else own)  # a null is left out
 
 
 BAD = frozenset({"bad-clock", "bad-host", "bad-line", "long-line", "unreadable"})

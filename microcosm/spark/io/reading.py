@@ -19,18 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.errors import MicrocosmError, TextError
+from microcosm.spark.io import events
 from microcosm.spark.io import inputs as input_files
-from microcosm.spark.io.events import (
-    EVENT,
-    ODD,
-    Row,
-    arrow_names,
-    arrow_schema,
-    batched,
-    noting,
-    report_rows,
-    row_of,
-)
+from microcosm.spark.io.events import EVENT, ODD, Row, arrow_names, arrow_schema
 from microcosm.spark.io.inputs import PARQUET, Piece
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, Counted, TraceEvent
@@ -190,8 +181,8 @@ def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]
             continue
         at = pa.array(range(begin, begin + batch.num_rows), pa.int64())
         begin += batch.num_rows
-        events = pa.RecordBatch.from_arrays([at, *batch.columns], schema=arrow_schema(EVENTS))
-        yield name, _in_trace(events, piece.trace, sizes)
+        numbered = pa.RecordBatch.from_arrays([at, *batch.columns], schema=arrow_schema(EVENTS))
+        yield name, _in_trace(numbered, piece.trace, sizes)
     if sizes:
         [counted] = summed(pa.concat_tables(sizes)).cast(arrow_schema(SIZES)).combine_chunks().to_batches()
         yield "sizes", counted
@@ -215,7 +206,7 @@ def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[
             yield "events", group
         else:
             rows = (("odd" if "reported" in row else "events", row) for row in group)
-            yield from batched(rows, {"events": EVENT, "odd": ODD})
+            yield from events.batched(rows, {"events": EVENT, "odd": ODD})
 
 
 def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: list[pa.Table]) -> pa.RecordBatch:
@@ -239,13 +230,13 @@ def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: list[pa.Table]) -
 def _by_columns(piece: Piece) -> Iterator[Any]:
     """Batches of events as they stand in a Parquet file, and rows one by one where these are not plain."""
     bad: list[Irregularity] = []
-    report = noting(bad)
+    report = events.noting(bad)
     options = _EachAlone(piece.first)
 
     def row(event: TraceEvent, columns: pa.Schema) -> Row:
         counted = type(event.name) is Counted
         copied = of_copy(event, copy_in(columns, piece.path), options) if counted else event
-        return row_of(copied)
+        return events.row_of(copied)
 
     try:
         for before, batch in parquet_batches(piece, _BATCH):
@@ -255,7 +246,7 @@ def _by_columns(piece: Piece) -> Iterator[Any]:
                 yield (row(event, batch.schema) for event in stated(batch, piece.path, before, report))
     except TextError as error:
         report.add("unreadable", error.message, file=piece.path)
-    yield report_rows(report, bad)
+    yield events.report_rows(report, bad)
 
 
 def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
@@ -284,7 +275,7 @@ def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
     except TextError as error:
         report = Report()
         report.add("unreadable", error.message, file=piece.path)
-        yield report_rows(report)
+        yield events.report_rows(report)
 
 
 def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
@@ -334,14 +325,14 @@ def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
 def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
     """The events of a piece of a text in their order, then what was odd about it."""
     bad: list[Irregularity] = []
-    report = noting(bad)
+    report = events.noting(bad)
     try:
         for event in _events(piece, reading, report):
-            yield row_of(event)
+            yield events.row_of(event)
     except (MicrocosmError, OSError) as error:
         message = getattr(error, "message", str(error))
         report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
-    yield from report_rows(report, bad)
+    yield from events.report_rows(report, bad)
 
 
 def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEvent]:
