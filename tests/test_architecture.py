@@ -50,7 +50,7 @@ OUTSIDE = {
     "compression": {"traces"},
     "gmpy2": {"order"},
     "google": {"collect"},
-    "grpc": {"collect", "record"},
+    "grpc": {"collect", "record", "spark"},
     "httpx": {"record"},
     "lark": {"text", "questions"},
     "msgpack": {"protocol", "replica"},

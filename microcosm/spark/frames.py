@@ -60,7 +60,7 @@ _TRUTH: dict[str | None, bool] = {"<": True, ">": False, "||": False}
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The tables of `microcosm spark extract`, each made anew when it is distinct for.
+    """The tables of `microcosm spark extract`, each made anew when it is asked for.
 
     `cache` what is used twice, and the input if its rows do not come in the same order each time.
     """

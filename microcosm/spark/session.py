@@ -148,9 +148,8 @@ def worker_memory(spark: SparkSession) -> int:
     size = re.fullmatch(r"(\d+)([kmgt]?)b?", memory.lower())
     if size is None:
         return 1 << 30
-    return (int(size[1]) << " kmgt".index(size[2] or "m") * 10) // int(
-        _setting(spark, "spark.executor.cores", "1")
-    )
+    whole = int(size[1]) << " kmgt".index(size[2] or "m") * 10
+    return whole // int(_setting(spark, "spark.executor.cores", "1"))
 
 
 def _setting(spark: SparkSession, name: str, default: str) -> str:
@@ -238,7 +237,8 @@ def _connect(server: str, options: Mapping[str, str]) -> SparkSession:
     address = urlsplit(server)
     try:
         with socket.create_connection((address.hostname or "", address.port or PORT), PATIENCE):
-            pass
+            pass  # what is refused is said at once
+        _wait_for(server)
         started = SparkSession.builder.remote(server).getOrCreate()
         for name, value in {**QUIET, **options}.items():
             if name.startswith("spark.sql.") and name != "spark.sql.warehouse.dir":
@@ -247,6 +247,18 @@ def _connect(server: str, options: Mapping[str, str]) -> SparkSession:
     except (PySparkException, OSError, RuntimeError, ValueError) as error:
         raise NoSpark(f"Spark did not answer on {server}: {_first_line(error)}") from error
     return started
+
+
+def _wait_for(server: str) -> None:
+    """Raise `TimeoutError` unless it is a server of gRPC: where nothing speaks, pyspark would wait on."""
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    with DefaultChannelBuilder(server).toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(PATIENCE)
+        except grpc.FutureTimeoutError:
+            raise TimeoutError(f"it said nothing for {PATIENCE:g} seconds") from None
 
 
 @contextmanager
@@ -305,4 +317,7 @@ def _standard_error_in(log: Path) -> Iterator[None]:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """What an error says in a line; what gRPC tells of a call is in the midst of it."""
+    text = str(error).strip() or type(error).__name__
+    details = re.search(r'^\s*details = "(.+)"$', text, re.MULTILINE)
+    return details[1] if details else text.splitlines()[0]

@@ -73,6 +73,17 @@ def test_parquet_with_two_columns_of_one_name_is_refused(tmp_path: Path) -> None
     assert "has two columns process" in known.fault
 
 
+def test_receivers_that_are_no_texts_are_none(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = tmp_path / f"log{PARQUET}"
+    sending = {"process": ["p"], "seq": [1], "kind": ["send"], "message": ["m"], "to": [[7]]}
+    pq.write_table(pa.table(sending), path)
+    [(name, batch)] = read(Piece(str(path)), Reading())
+    assert name == "odd"
+    assert batch.column("fault").to_pylist() == ["`to` must be a list of processes, not [7]"]
+
+
 counts = st.dictionaries(
     st.sampled_from([*sorted(BAD - {"unreadable"}), "seq-gap", "restart"]), st.integers(1, 50)
 )

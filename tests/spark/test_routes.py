@@ -43,7 +43,7 @@ def stage(folder: Path, files: list[list[list[str | None]]]) -> tuple[Path, pa.T
             ]
         pq.write_table(pa.Table.from_pylist(rows, schema=EVENTS), events / f"{9 - at}.parquet")
         pq.write_table(pa.Table.from_pylist(counts, schema=SIZES), sizes / f"{at}.parquet")
-    return events, routes.counted(sizes)
+    return events, reading.summed(pq.read_table(sizes, partitioning=None))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -35,6 +35,19 @@ def test_a_server_that_does_not_answer_is_said_soon(monkeypatch: pytest.MonkeyPa
     assert time.monotonic() - begin < session.PATIENCE + 5
 
 
+def test_a_server_that_says_nothing_is_said_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("pyspark", "grpc", "grpc_status"):
+        pytest.importorskip(module, reason="Spark Connect needs it")
+    monkeypatch.setattr(session, "_running", lambda: None)
+    monkeypatch.setattr(session, "PATIENCE", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and that is all
+        server = f"sc://127.0.0.1:{silent.getsockname()[1]}"
+        begin = time.monotonic()
+        with pytest.raises(NoSpark, match="said nothing for 1 seconds"), session.session(server):
+            pass
+    assert time.monotonic() - begin < 15
+
+
 class Settings:
     """As much of a session as is asked how much memory there is."""
 

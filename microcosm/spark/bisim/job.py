@@ -23,17 +23,10 @@ from microcosm.errors import TextError
 from microcosm.logic.rulebook import read_rules
 from microcosm.spark.bisim.microcosms import DIGESTED, TABLES, difference, judgements
 from microcosm.spark.bisim.microcosms import offline as offline_left
+from microcosm.spark.io import events as rows
 from microcosm.spark.io import inputs as input_files
 from microcosm.spark.io import staging
-from microcosm.spark.io.events import (
-    ODD_ROWS,
-    MaxBad,
-    Row,
-    arrow_names,
-    arrow_schema,
-    batches_of,
-    irregularity_counts,
-)
+from microcosm.spark.io.events import MaxBad, arrow_names, arrow_schema
 from microcosm.spark.io.inputs import PARQUET, Inputs
 from microcosm.spark.io.staging import Outcome, Output, Staged
 from microcosm.state.microcosm import Microcosm
@@ -77,19 +70,10 @@ def bisim(
     if rules is not None:
         Microcosm(rules=read_rules(rules))  # a fault in them is said here, and not by every task
         used += [path for path in files.listing(rules) if path.is_file()]
-    tables = [
-        "classes",
-        "reported",
-        *(["differences"] if wanted is not None else ()),
-        *(["offline"] if offline else ()),
-    ]
+    asked = {"pairs": wanted is not None, "offline": offline}
+    tables = ["classes", "reported", *(["differences"] * asked["pairs"]), *(["offline"] * offline)]
     found.refuse_within(out, tables, *used)
-    identity = {
-        "job": "bisim",
-        "inputs": found.fingerprint(*used),
-        "pairs": wanted is not None,
-        "offline": offline,
-    }
+    identity = {"job": "bisim", "inputs": found.fingerprint(*used), **asked}
     with Output(out, identity, tables, spark) as output:
         done = output.committed(strict, max_bad)
         if done is not None:
@@ -145,7 +129,7 @@ class _Job:
 
     def _report_faults(self) -> None:
         """Tell of the rows that are no microcosms."""
-        self.reported, self.faults, _ = irregularity_counts([self._output.staged("judged") / "odd"])
+        self.reported, self.faults, _ = rows.irregularity_counts([self._output.staged("judged") / "odd"])
         read = staging.rows(self._output.staged("judged") / "judged")
         if self.faults and not read:
             raise TextError(self.faults[0], hint="None of the rows is a microcosm.")
@@ -163,7 +147,7 @@ class _Job:
 
     def _reported(self) -> None:
         """All that is odd in one table."""
-        others = self._output.put("odd", pa.Table.from_pylist(self._odd, schema=arrow_schema(ODD_ROWS)))
+        others = self._output.put("odd", pa.Table.from_pylist(self._odd, schema=arrow_schema(rows.ODD_ROWS)))
         self._output.gather("reported", [self._output.staged("judged") / "odd", others])
 
     def _kept(self, judged_rows: DataFrame, repeated: int) -> DataFrame:
@@ -206,12 +190,12 @@ class _Job:
 def _different(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
     names = arrow_names(_DIFFERENT)
 
-    def found() -> Iterator[Row]:
+    def found() -> Iterator[rows.Row]:
         for left_id, right_id, *digests, left, right in _rows(batches):
             witness = None if None in digests else difference(left, right, rules)
             yield dict(zip(names, (left_id, right_id, *(witness or (None,) * 4)), strict=True))
 
-    return batches_of(found(), _DIFFERENT)
+    return rows.batches_of(found(), _DIFFERENT)
 
 
 def _offline_batches(batches: Iterator[pa.RecordBatch], rules: str | None) -> Iterator[pa.RecordBatch]:
@@ -220,7 +204,7 @@ def _offline_batches(batches: Iterator[pa.RecordBatch], rules: str | None) -> It
         for name, text in _rows(batches)
         for a, b, possible in offline_left(text, rules)
     )
-    return batches_of(found, _LEFT)
+    return rows.batches_of(found, _LEFT)
 
 
 def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
@@ -322,11 +306,9 @@ def classes(output: Output, digested: Path) -> Counted:
         repeated = output.read("first").where("times > 1")
         [(times,)] = repeated.select(F.sum(F.col("times") - 1)).collect()
         some = [row.asDict() for row in repeated.orderBy("at").limit(_TOLD).collect()]
-    counted = {name: n or 0 for name, n in zip(_COUNTED, counts, strict=True)}
+    names = ["microcosms", "classes", "inconsistent"]
+    counted = {name: count or 0 for name, count in zip(names, counts, strict=True)}
     return counted, times or 0, [(row["id"], row["times"]) for row in some]
-
-
-_COUNTED = ("microcosms", "classes", "inconsistent")
 
 
 def first_of_each(table: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -341,10 +323,9 @@ def first_of_each(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     found = table.group_by("id").aggregate([("at", "min"), ("at", "count")])
     found = found.rename_columns(["id", "at", "times"])
     again = found.filter(pc.field("times") > 1)
-    kept = (
-        table.join(found.drop_columns("times"), ["id", "at"], join_type="inner") if again.num_rows else table
-    )
-    return kept, again
+    if not again.num_rows:
+        return table, again
+    return table.join(found.drop_columns("times"), ["id", "at"], join_type="inner"), again
 
 
 def classed(table: pa.Table) -> pa.Table:

@@ -24,12 +24,13 @@ from microcosm.compare.digest import VERSION, rows_digest
 from microcosm.compare.verdict_rows import VerdictRows
 from microcosm.givens.exact import number_or_infinity
 from microcosm.givens.relation import Relation
+from microcosm.order.happens_before import AcyclicGraph, Cycle
 from microcosm.spark.io.inputs import json_rows
 from microcosm.text.json_form import SCHEMA
 from microcosm.text.statement import unfit
 
 _TABLES = ("stamps", "clocks", "processes", "tokens")
-_EMPTY = ("refuted", "messages", "orderings", *_TABLES)
+_EMPTY = frozenset(("refuted", "messages", "orderings", *_TABLES))
 
 
 def of_lines(lines: Sequence[bytes]) -> tuple[Sequence[int], pa.RecordBatch | None]:
@@ -62,14 +63,16 @@ def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
 
     None where no row is read here.
     """
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    every = zip(batch.schema.names, batch.columns, strict=True)
+    columns = {name: column for name, column in every if not pa.types.is_null(column.type)}
     known = {"id", "name", "schema", "complete", "internal", "external", *_EMPTY}
     ids, count = columns.get("id"), batch.num_rows
-    if not columns.keys() <= known or ids is None or not pa.types.is_string(ids.type):
+    if not set(batch.schema.names) <= known or ids is None or not pa.types.is_string(ids.type):
         return None
     facts = columns.get("external", pa.nulls(count, pa.list_(pa.list_(pa.string()))))
     internal = columns.get("internal", pa.nulls(count, pa.list_(pa.string())))
-    fit = _named(ids) & _without_more(columns)
+    named = pc.fill_null(pc.greater(pc.binary_length(ids), 0), False)
+    fit = named.to_numpy(zero_copy_only=False) & _without_more(columns)
     three = _three(facts)
     if (
         three is None
@@ -97,33 +100,20 @@ def of_batch(batch: pa.RecordBatch) -> tuple[Relations, list[str]] | None:
     return Relations(fit, names, owner, *sides, row, codes[2 * end :]), ids.to_pylist()
 
 
-def _named(ids: pa.Array) -> Any:
-    """Where an id is some text."""
-    length = pc.binary_length(ids)
-    return pc.fill_null(pc.greater(length, 0), False).to_numpy(zero_copy_only=False)
-
-
 def _without_more(columns: dict[str, pa.Array]) -> Any:
     """The rows that say nothing but an internal chain and external facts."""
     fit: Any = np.True_
-    for name in _EMPTY:
-        if name in columns and not pa.types.is_null(columns[name].type):
-            column = columns[name]
-            kind = column.type
-            if pa.types.is_list(kind) or pa.types.is_map(kind):
-                empty = pa.array(np.diff(column.offsets.to_numpy()) == 0)
-            elif pa.types.is_struct(kind) and not kind.num_fields:
-                continue
-            else:
-                empty = pc.is_null(column)
-            fit = fit & empty.to_numpy(zero_copy_only=False)
+    for column in [columns[name] for name in _EMPTY & columns.keys()]:
+        kind = column.type
+        if pa.types.is_list(kind) or pa.types.is_map(kind):
+            fit = fit & (np.diff(column.offsets.to_numpy()) == 0)
+        elif not pa.types.is_struct(kind) or kind.num_fields:
+            fit = fit & pc.is_null(column).to_numpy(zero_copy_only=False)
     for name, value in (("schema", SCHEMA), ("complete", False)):
-        if name in columns and not pa.types.is_null(columns[name].type):
+        if name in columns:
             same = pc.fill_null(pc.equal(columns[name], pa.scalar(value)), True)
             fit = fit & same.to_numpy(zero_copy_only=False)
-    if "name" in columns and not (
-        pa.types.is_null(columns["name"].type) or pa.types.is_string(columns["name"].type)
-    ):
+    if "name" in columns and not pa.types.is_string(columns["name"].type):
         fit = fit & pc.is_null(columns["name"]).to_numpy(zero_copy_only=False)
     return fit
 
@@ -182,66 +172,44 @@ def plain_digest(record: Mapping[str, object]) -> str | None:
     (True, None)
     """
     facts, internal = record.get("external", ()), record.get("internal", ())
-    if not record.keys() <= _FIELDS or not isinstance(facts, list | tuple):
+    if not isinstance(facts, list | tuple) or not isinstance(internal, list | tuple):
         return None
-    if not _chain(internal):
-        return None
-    assert isinstance(internal, list | tuple)
     try:
         relations = {relation for _, relation, _ in facts}
         mentioned = {left for left, _, _ in facts} | {right for _, _, right in facts}
+        chained = set(internal)
     except (TypeError, ValueError):  # not three to a fact, or something in them that is no text
         return None
-    if not relations <= {"<", "||"} or any(type(fact) is not list for fact in facts):
+    if not (record.keys() <= _FIELDS and relations <= {"<", "||"} and len(chained) == len(internal)):
+        return None
+    if any(type(fact) is not list for fact in facts):
+        return None
+    if any(type(name) is not str or unfit(name) is not None for name in mentioned | chained):
         return None
     if len(internal) > 1:  # an event that is alone is in no relation
-        mentioned.update(internal)
-    if any(type(name) is not str or unfit(name) is not None for name in mentioned):
-        return None
+        mentioned |= chained
     names: list[str] = sorted(mentioned)
     place = {name: at for at, name in enumerate(names)}
     concurrent = [0] * len(names)
-    before: list[list[int]] = [[] for _ in names]
+    edges: list[tuple[int, int]] = []
     for left, relation, right in chain(facts, ((a, "<", b) for a, b in pairwise(internal))):
         a, b = place[left], place[right]
         if relation == "<":
-            before[b].append(a)
+            edges.append((a, b))
         elif a != b:
             concurrent[a] |= 1 << b
             concurrent[b] |= 1 << a
         else:
             return None
-    past = _pasts(before)
-    if past is None or any(row & other for row, other in zip(past, concurrent, strict=True)):
+    try:
+        reached = AcyclicGraph(len(names), edges).pasts()
+    except Cycle:
+        return None
+    past = [row ^ 1 << at for at, row in enumerate(reached)]
+    if any(row & other for row, other in zip(past, concurrent, strict=True)):
         return None
     rows = {Relation.BEFORE: past, Relation.CONCURRENT: concurrent, Relation.RELATED: [0] * len(names)}
     return rows_digest(VerdictRows(names, rows))
-
-
-def _chain(internal: object) -> bool:
-    """Whether this is a chain of events, each of them there once."""
-    if not isinstance(internal, list | tuple) or any(type(name) is not str for name in internal):
-        return False
-    return len(set(internal)) == len(internal) and all(unfit(name) is None for name in internal)
-
-
-def _pasts(before: list[list[int]]) -> list[int] | None:
-    """The events before each, as bits; None for a cycle."""
-    waiting = list(map(len, before))
-    after: list[list[int]] = [[] for _ in before]
-    for event, sources in enumerate(before):
-        for source in sources:
-            after[source].append(event)
-    past = [0] * len(before)
-    order = [event for event, count in enumerate(waiting) if not count]
-    for event in order:
-        row = past[event] | 1 << event
-        for target in after[event]:
-            past[target] |= row
-            waiting[target] -= 1
-            if not waiting[target]:
-                order.append(target)
-    return past if len(order) == len(before) else None
 
 
 _LISTS = ("internal", "external", "refuted", "messages", "orderings")

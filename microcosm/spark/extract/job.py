@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from microcosm.errors import TextError
 from microcosm.spark.extract import trace_kernel
-from microcosm.spark.extract.routes import Routes, by_trace, counted, routed
+from microcosm.spark.extract.routes import Routes, by_trace, routed
 from microcosm.spark.giant.job import Found, NotInSlices, found_in_slices
 from microcosm.spark.io import events as rows
 from microcosm.spark.io import reading, staging
@@ -48,6 +48,10 @@ TOGETHER = 4
 
 _HARMLESS = {"isolated-event", "misnamed-field", "wide-frontier"}
 """Said, but no fault of the log."""
+
+
+_ASKED = ("concurrent", "token", "format", "pattern", "slices")
+"""The options on which it depends what is found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +87,7 @@ def extract(
     identity = {
         "job": "extract",
         "inputs": found.fingerprint(),
-        "asked": [
-            options.concurrent,
-            options.token,
-            options.format,
-            options.pattern,
-            options.slices,
-            list(inputs),
-        ],
+        "asked": [*(getattr(options, name) for name in _ASKED), list(inputs)],
     }
     with Output(out, identity, TABLES, spark) as output:
         done = output.committed(options.strict, options.max_bad)
@@ -162,11 +159,14 @@ class _Job:
             sources["edges"].append(self._stage(f"edges-{number}", _of(trace, giant.edges), rows.EDGES))
         renamed = self._filled(found, "renamed")
         if repeated or renamed:
+            from pyspark.sql import functions as F
+
             lost = [*(tables["lost"] for tables in found.values()), *(giant.lost for _, giant in giants)]
             lost += [output.read("taken").select("at")] if taken is not None else []
             kept = read["events"].join(_all(lost), "at", "left_anti")
             for table in renamed:
-                kept = _renamed(kept, table)
+                now = F.expr("coalesce(now, trace)")  # the execution that it is in
+                kept = kept.join(table, "at", "left").withColumn("trace", now).select(*kept.columns)
             named = _named(kept, several or bool(renamed))
             summary: dict[str, Any] = {"events": staging.rows(output.stage("events", lambda: named))}
         else:
@@ -214,7 +214,7 @@ class _Job:
             tasks = tasks_of(reading.planned(names, paths, how, stated))
             work = inputs.work(tasks, partial(reading.read, reading=how))
             made = self._output.tables("read", reading.TABLES, *work)
-            sizes = counted(folder / "sizes")
+            sizes = reading.summed(pq.read_table(folder / "sizes", partitioning=None))
             # Traces that some rows state, and that others are of by the name of their file.
             mixed = sizes.filter((pc.field("unstated") > 0) & (pc.field("unstated") < pc.field("events")))
             both = frozenset(mixed.column("trace").to_pylist())
@@ -288,14 +288,6 @@ def _of(trace: str | None, table: DataFrame) -> DataFrame:
 
 def _all(tables: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other), tables)
-
-
-def _renamed(events: DataFrame, renamed: DataFrame) -> DataFrame:
-    """The events with the executions that they are in."""
-    from pyspark.sql import functions as F
-
-    found = events.join(renamed, "at", "left")
-    return found.withColumn("trace", F.coalesce("now", "trace")).select(*events.columns)
 
 
 def _named(events: DataFrame, several: bool) -> DataFrame:
@@ -407,6 +399,5 @@ def not_alone(odd: DataFrame, links: DataFrame) -> DataFrame:
 
 def _circles(links: pa.Table) -> pa.Table:
     pairs = zip(links.column("left").to_pylist(), links.column("right").to_pylist(), strict=True)
-    found = sorted(on_circles(pairs))
-    columns = list(zip(*found, strict=True)) if found else [(), ()]
-    return pa.table([pa.array(each, pa.string()) for each in columns], schema=arrow_schema(_CIRCLE))
+    found = [{"left": left, "right": right} for left, right in sorted(on_circles(pairs))]
+    return pa.Table.from_pylist(found, schema=arrow_schema(_CIRCLE))

@@ -117,7 +117,7 @@ def sent(
 def places(
     events: Path, sizes: pa.Table, sliced: pa.Array, most: int
 ) -> tuple[list[FileRun], pa.Array] | None:
-    """Who does the traces whose `sizes` were `counted`, and which are apart.
+    """Who does the traces whose `sizes` were `summed`, and which are apart.
 
     Those `sliced` are nobody's; a task looks at `most` events, or twice as many as its largest trace has.
     None where there are too many traces to be looked at. Cost: the end of each file of events is read.
@@ -241,24 +241,12 @@ class Routes:
         _log.info("%s: %s", named, why)
 
 
-def counted(sizes: Path) -> pa.Table:
-    """What the pieces of a log count of each trace (`microcosm.spark.io.reading.SIZES`), put together.
-
-    Memory: some 100 bytes for a trace in a piece.
-    """
-    every = pq.read_table(sizes, partitioning=None)
-    trace, *names = every.column_names
-    how = {"first": "min", "last": "max"}
-    found = every.group_by(trace).aggregate([(name, how.get(name, "sum")) for name in names])
-    return found.rename_columns([trace, *names])
-
-
 def routed(read: Staged, sizes: pa.Table, slices: int | None, room: int, asked: Sequence[str]) -> Routes:
     """In slices are done traces too large for the `room` of a worker; one that is alone, where asked for.
 
     Not where more orders than processes and messages, nor where two events have one name, nor where more than
     these orders is `asked` for: what is found of an event then depends on all others. `sizes` has the traces
-    of what was `read`, as they were `counted`.
+    of what was `read`, as they were `summed`.
     """
     found = Routes()
     alone = slices is not None and len(sizes) <= 1

@@ -187,17 +187,16 @@ def _odd(events: PlainEvents, met: Messages) -> pa.RecordBatch:
     """Messages of which an end is missing, and events that nothing relates to another."""
     lonely = events.first[(events.size == 1) & ~met.meets[events.first]]
     batches = []
-    for kind, some in (
-        ("unreceived-send", met.unreceived),
-        ("unmatched-receive", met.unmatched),
-        ("isolated-event", lonely),
+    for kind, some, other in (
+        ("unreceived-send", met.unreceived, "reception"),
+        ("unmatched-receive", met.unmatched, "sending"),
+        ("isolated-event", lonely, None),
     ):
         at = some[events.fits(some)]
-        if kind == "isolated-event":
+        if other is None:
             name, detail = events.id.take(pa.array(at)), "nothing relates it to another event"
         else:
-            what = "reception" if kind == "unreceived-send" else "sending"
-            end = pc.binary_join_element_wise(f"the {what} of", events.column("message", at), " ")
+            end = pc.binary_join_element_wise(f"the {other} of", events.column("message", at), " ")
             if kind == "unreceived-send" and events.has("to"):
                 to = pc.binary_join(events.column("to", at), ", ")
                 end = pc.coalesce(pc.binary_join_element_wise(end, to, " by "), end)
@@ -328,9 +327,7 @@ def one_array(column: Any) -> Any:
     """A column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 _HALF = len(SENDS)
@@ -418,10 +415,7 @@ def _check_receivers(events: PlainEvents, found: Messages) -> None:
     answered[sending] = True
     there, at = sending[is_named], events.own[reception[is_named]]
     words = pa.concat_arrays([named, events.process.take(pa.array(at))]).dictionary_encode()
-    width = max(1, len(words.dictionary))
-    codes = words.indices.to_numpy(zero_copy_only=False)
-    events.refuse(meant_by[np.isnan(codes)[: len(meant_by)]] if words.null_count else meant_by[:0])
-    codes = np.nan_to_num(codes).astype(np.int64)
+    width, codes = len(words.dictionary), words.indices.to_numpy().astype(np.int64)
     one = meant_by * width + codes[: len(meant_by)]
     other = there * width + codes[len(meant_by) :]
     events.refuse(meant_by[~np.isin(one, other) & answered[meant_by]])

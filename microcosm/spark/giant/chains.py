@@ -12,7 +12,7 @@ that is read at once: what that says of a message depends on the events of this 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,17 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from microcosm.spark.io.events import (
-    ODD_ROWS,
-    REPORTED,
-    Row,
-    arrow_names,
-    arrow_schema,
-    batched,
-    event_of,
-    in_traces,
-    report_rows,
-)
+from microcosm.spark.io import events
+from microcosm.spark.io.events import ODD_ROWS, Row, arrow_names, arrow_schema
 from microcosm.spark.io.inputs import over
 from microcosm.spark.io.packets import gathered, joined, merged, packed, spread, together, unpacked
 from microcosm.traces.causality import exchange
@@ -161,9 +152,7 @@ class _Chain:
         """The rows of `chains`, and those of `ends`."""
         rows, here = self.rows, slice(self.skipped, None)
         made = dict(zip(rows.schema.names, rows.columns, strict=True))
-        own = pc.binary_join_element_wise(made["process"], pc.cast(made["seq"], pa.string()), ":")
-        named = in_traces(made["trace"], own) if several else own
-        made["id"] = pc.coalesce(made["name"], named) if "name" in made else named
+        made["id"] = events.names_of(rows, several)
         made["twice"] = pa.array(~self.new)
         before = pa.array(self.last, mask=self.last < 0)
         made["before"], made["prior"] = (made[name].take(before) for name in ("seq", "id"))
@@ -209,7 +198,7 @@ PAIR = (
 )
 """A sending and its reception; `near`: they are consecutive in one process."""
 
-MATCHED = f"{PAIR}, file string, line long, {REPORTED}"
+MATCHED = f"{PAIR}, file string, line long, {events.REPORTED}"
 
 
 def matched(
@@ -220,19 +209,14 @@ def matched(
     `alone` are the processes of one event, each with whether the trace has messages of the application.
     Memory: the ends, which are put in the order of messages here, by numbers, where Spark would sort texts.
     """
-    ends = [batch for batch in batches if batch.num_rows]
-    if not ends:
+    some = [batch for batch in batches if batch.num_rows]
+    if not some:
         return
-    table = joined(ends)
+    table = joined(some)
     code = table.column("message").dictionary_encode().indices.to_numpy()
     order = np.argsort(code, kind="stable")
+    table = table.take(pa.array(order))
     starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-    yield from _groups(table.take(pa.array(order)), starts, numbers, alone)
-
-
-def _groups(
-    table: pa.RecordBatch, starts: Any, numbers: Mapping[str, int], alone: Mapping[str, bool]
-) -> Iterator[pa.RecordBatch]:
     ends = np.append(starts[1:], table.num_rows)
     kinds = pc.index_in(table.column("kind"), pa.array(MESSAGE_KINDS)).to_numpy(zero_copy_only=False)
     half = len(SENDS)
@@ -266,22 +250,15 @@ def _meant(table: pa.RecordBatch, sending: Any, reception: Any) -> Any:
 
 
 def _pairs(table: pa.RecordBatch, sending: Any, reception: Any, processes: pa.Array) -> pa.RecordBatch:
-    def number(at: Any) -> pa.Array:
-        return pc.index_in(table.column("process").take(at), processes).cast(pa.int64())
-
     def of(name: str, at: Any) -> pa.Array:
         return table.column(name).take(at)
 
-    sender, sent, receiver, received = (
-        number(sending),
-        of("seq", sending),
-        number(reception),
-        of("seq", reception),
-    )
+    sender, receiver = (pc.index_in(of("process", at), processes) for at in (sending, reception))
+    sent = of("seq", sending)
     at_once = pc.fill_null(pc.equal(of("before", reception), sent), False)  # a first event has none before
-    near = pc.and_(pc.equal(sender, receiver), at_once)
-    columns = [sender, sent, receiver, received, of("id", sending), of("id", reception)]
-    columns += [of("message", reception), near]
+    columns = [sender.cast(pa.int64()), sent, receiver.cast(pa.int64()), of("seq", reception)]
+    columns += [of("id", sending), of("id", reception), of("message", reception)]
+    columns.append(pc.and_(pc.equal(sender, receiver), at_once))
     schema = arrow_schema(MATCHED)
     columns += [pa.nulls(len(sending), kind) for kind in schema.types[len(columns) :]]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -296,9 +273,9 @@ def _exchanged(
     the trace has messages of the application, or has a name that was counted.
     """
     members = sorted(members, key=lambda row: (row["process"], row["seq"]))
-    events = [event_of({**row, "name": row["id"]}) for row in members]
+    ends = [events.event_of({**row, "name": row["id"]}) for row in members]
     report = Report()
-    found = exchange(Execution(None, events, {}, frozenset(), [], {}, []), report)
+    found = exchange(Execution(None, ends, {}, frozenset(), [], {}, []), report)
     for s, r in found.pairs:
         sending, reception = members[s], members[r]
         same = sending["process"] == reception["process"]
@@ -314,12 +291,12 @@ def _exchanged(
         }
     answered = {event for pair in found.pairs for event in pair}
     for at in sorted({*found.sent, *found.received} - answered):
-        event = events[at]
+        event = ends[at]
         above = alone.get(event.process)
         if above is not None and (type(event.message) is Counted or (event.kind in APPLICATION) is not above):
             detail = f"{event.id}: nothing relates it to another event"
             report.add("isolated-event", detail, file=event.file, line=event.line)
-    yield from report_rows(report)
+    yield from events.report_rows(report)
 
 
 def by_message(batches: Iterator[pa.RecordBatch], parts: int) -> Iterator[pa.RecordBatch]:
@@ -357,36 +334,35 @@ def exchanged(output: Output, name: str, chains: Path, last: Sequence[LastEvent]
     return output.tables(f"pairs-{name}", tables, *gathered(work, parts, match, keyed=False))
 
 
-LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
+_LOOKED_AT = ("process", "seq", "id", "kind", "message", "file", "line", "twice", "before")
 """What is needed of events to see what is odd about them."""
 
 
 def irregularities(
-    batches: Iterator[pa.RecordBatch], alone: Collection[str], wide: Collection[str]
-) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The table `odd` of what is odd about events by themselves, given those in order, `LOOKED_AT`.
+    output: Output, name: str, chains: Path, alone: Collection[str], wide: Collection[str]
+) -> Path:
+    """What is odd about events by themselves (`ODD_ROWS`), of those that are staged in order: its folder.
 
     `alone` are the processes of one event, and `wide` the last events of those whose frontiers are too wide.
     """
-    found = (("odd", row) for batch in batches for row in _odd_of(batch, alone, wide))
-    return batched(found, {"odd": ODD_ROWS})
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+        found = (("odd", row) for batch in batches for row in _odd_of(batch, alone, wide))
+        return events.batched(found, {"odd": ODD_ROWS})
+
+    output.tables(f"looked-{name}", {"odd": ODD_ROWS}, *over(output.spark, chains, _LOOKED_AT, look))
+    return output.staged(f"looked-{name}") / "odd"
 
 
-def _odd_of(
-    batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]
-) -> Iterator[dict[str, object]]:
+def _odd_of(batch: pa.RecordBatch, alone: Collection[str], wide: Collection[str]) -> Iterator[Row]:
     after = pc.add(pc.fill_null(batch.column("before"), 0), 1)
     meets = pc.is_in(batch.column("kind"), pa.array(MESSAGE_KINDS))
     nameless = pc.is_null(batch.column("message"))
     lonely = pc.is_in(batch.column("process"), pa.array(sorted(alone), pa.string()))
-    looked = pc.or_(batch.column("twice"), pc.greater(batch.column("seq"), after))
-    for case in (
-        pc.and_(meets, nameless),
-        pc.and_(lonely, pc.or_(pc.invert(meets), nameless)),
-        pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())),
-    ):
-        looked = pc.or_(looked, case)
-    for row in batch.filter(looked).to_pylist():
+    cases = [batch.column("twice"), pc.greater(batch.column("seq"), after), pc.and_(meets, nameless)]
+    cases.append(pc.and_(lonely, pc.or_(pc.invert(meets), nameless)))
+    cases.append(pc.is_in(batch.column("id"), pa.array(sorted(wide), pa.string())))
+    for row in batch.filter(reduce(pc.or_, cases)).to_pylist():
         place = {"file": row["file"], "line": row["line"], "count": 1, "lost": int(row["twice"])}
         for kind, detail in _faults(row, alone, wide):
             yield {**place, "reported": kind, "fault": detail}

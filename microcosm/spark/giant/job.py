@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,31 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.errors import MicrocosmError
-from microcosm.spark.giant.chains import (
-    LOOKED_AT,
-    LastEvent,
-    exchanged,
-    irregularities,
-    put_in_order,
-    read_ends,
-)
-from microcosm.spark.giant.slices import (
-    NEVER,
-    Base,
-    Knowledge,
-    Pairs,
-    begins_of,
-    by_depth,
-    crossing,
-    lowered,
-    monotone,
-    moved,
-    put_together,
-    scanned,
-    slice_of,
-)
+from microcosm.spark.giant import slices as cutting
+from microcosm.spark.giant.chains import LastEvent, exchanged, irregularities, put_in_order, read_ends
+from microcosm.spark.giant.slices import NEVER, Base, Knowledge, Pairs, begins_of, monotone, moved, slice_of
 from microcosm.spark.io import inputs, staging
-from microcosm.spark.io.events import FRONTIERS, ODD_ROWS, arrow_names, arrow_schema, batches_of, odd_rows
+from microcosm.spark.io.events import FRONTIERS, arrow_names, arrow_schema, batches_of, odd_rows
 from microcosm.spark.io.packets import gathered, packed, together, unpacked
 
 if TYPE_CHECKING:
@@ -109,10 +88,7 @@ def found_in_slices(
     frontiers = _frontiers(trace[0], last, knowledge)
     wide = frontiers.filter(pc.is_null(frontiers.column("knows"))).column("last").to_pylist()
     alone = [row.process for row in last if row.events == 1]
-    look = partial(irregularities, alone=alone, wide=wide)
-    looking = inputs.over(output.spark, places, LOOKED_AT, look)
-    output.tables(f"looked-{name}", {"odd": ODD_ROWS}, *looking)
-    odd.append(output.staged(f"looked-{name}") / "odd")
+    odd.append(irregularities(output, name, places, alone, wide))
     prefix = f"{trace[0]}/" if several and trace[0] is not None else ""
     edges = _edges(chains, believed, prefix)
     return Found(edges, frontiers, odd, chains.where("twice").select("at"))
@@ -188,7 +164,7 @@ class Cutting:
             best, even = self._consistent(self._by_lines(wanted))
             if even > 2 * count / wanted + wanted:
                 sample = self._sample(-(-count // SAMPLE))
-                other, size = self._consistent(by_depth(sample, len(self._numbers), wanted))
+                other, size = self._consistent(cutting.by_depth(sample, len(self._numbers), wanted))
                 best = other if size < even else best
             return [[int(position) for position in row] for row in best]
 
@@ -221,20 +197,19 @@ class Cutting:
         chains = chains.sample(min(1.0, _PLACED / max(1, staging.rows(self._chains))), 1)
         [firsts] = chains.agg(F.percentile_approx("at", shares, accuracy)).collect()[0]
         numbers = self._numbers
-        shape = (len(numbers), slices - 1)
+        never = np.full((len(numbers), slices - 1), NEVER, dtype=np.int64)
 
         def positions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            found = np.full(shape, NEVER, dtype=np.int64)
+            found = never.copy()
             for batch in batches:
                 process = _numbered(batch.column(0), numbers)
                 seq, at = batch.column(1).to_numpy(), batch.column(2).to_numpy()
                 cut = np.searchsorted(firsts, at, "right") - 1  # of those that it is behind, the last
                 np.minimum.at(found, (process[cut >= 0], cut[cut >= 0]), seq[cut >= 0])
-            found = monotone(found)
-            yield _moved(*moved(np.full(shape, NEVER, dtype=np.int64), found))
+            yield _moved(*moved(never, monotone(found)))
 
         answers = self._ask(self._chains, ["process", "seq", "at"], positions, _MOVED, len(numbers) * slices)
-        cuts = np.full(shape, NEVER, dtype=np.int64)
+        cuts = never.copy()
         np.minimum.at(cuts, (answers[0], answers[1]), answers[2])
         return monotone(cuts)
 
@@ -259,7 +234,7 @@ class Cutting:
             sizes = np.zeros(cuts.shape[1] + 1, dtype=np.int64)
             for batch in batches:
                 part = pairs_of(batch)
-                least = lowered(least, part)
+                least = cutting.lowered(least, part)
                 received = slice_of(cuts, part.receiver, part.received)
                 sizes += np.bincount(received, minlength=len(sizes))
             yield _moved(*moved(cuts, least))
@@ -308,8 +283,7 @@ def scanned_by_tasks(
     slices = cuts.shape[1] + 1
 
     def slice_(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in together(batches):
-            part = _sliced(batch, cuts)
+        for part in (_sliced(batch, cuts) for batch in together(batches)):
             yield packed(part, part.column("slice").to_numpy())
 
     def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -328,15 +302,16 @@ def scanned_by_tasks(
     def read_() -> Iterator[tuple[list[Base], Numbers]]:
         return ((bases_of(bases, at), begins_of(cuts, at)) for at in range(slices))
 
-    return put_together(read_), [(row.process, row.seq) for row in circular.collect()]
+    return cutting.put_together(read_), [(row.process, row.seq) for row in circular.collect()]
 
 
 def _sliced(batch: pa.RecordBatch, cuts: Numbers) -> pa.RecordBatch:
     """The pairs with the slice of their reception; receiver -1: with that of a sending that leaves it."""
     part = pairs_of(batch)
     slices = slice_of(cuts, part.receiver, part.received)
-    leaving = np.array([(*each, -1, -1) for each in crossing(part, cuts)], dtype=np.int64).reshape(-1, 5).T
-    columns = zip((slices, *(getattr(part, name) for name in FOUR)), leaving, strict=True)
+    leaving = [(*each, -1, -1) for each in cutting.crossing(part, cuts)]
+    numbers = np.array(leaving, dtype=np.int64).reshape(-1, 5).T
+    columns = zip((slices, *(getattr(part, name) for name in FOUR)), numbers, strict=True)
     arrays = [pa.array(np.concatenate(both)) for both in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(_SLICED))
 
@@ -351,7 +326,7 @@ def scanned_slice(table: pa.Table, slice_: int, begins: Numbers) -> Iterator[tup
     leaving = every[~inside]
     pairs = every[inside]
     wanted = set(zip(leaving.sender.tolist(), leaving.sent.tolist(), strict=True))
-    bases, cyclic = scanned(pairs, begins, wanted)
+    bases, cyclic = cutting.scanned(pairs, begins, wanted)
     rows = (
         {
             "process": base.process,

@@ -116,11 +116,10 @@ def by_depth(pairs: Pairs, processes: int, slices: int) -> Numbers:
     order = np.lexsort((seq, process))
     place = np.empty(2 * count, dtype=np.int64)
     place[order] = np.arange(2 * count)
-    needs = [-1] * (2 * count)
-    for sending, reception in zip(place[:count].tolist(), place[count:].tolist(), strict=True):
-        needs[reception] = sending
+    needs = np.full(2 * count, -1, dtype=np.int64)
+    needs[place[count:]] = place[:count]
     bounds = np.searchsorted(process[order], np.arange(processes + 1)).tolist()
-    depth = _depths(needs, bounds)
+    depth = _depths(needs.tolist(), bounds)
     ranked = np.sort(depth)
     cuts = np.full((processes, slices - 1), NEVER, dtype=np.int64)
     ends, positions = process[order], seq[order]

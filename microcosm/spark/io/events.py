@@ -7,12 +7,13 @@ event by its name: `trace/process:seq` unless the log names it.
 from __future__ import annotations
 
 import json
+import re
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from heapq import nsmallest
-from operator import itemgetter
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,7 @@ def arrow_names(columns: str) -> list[str]:
     return [column.split(" ")[0] for column in columns.split(", ")]
 
 
+@cache
 def arrow_schema(columns: str) -> pa.Schema:
     """The columns that a text such as `EVENT` names, as Arrow has them."""
     types = {
@@ -91,7 +93,6 @@ def batched(
     >>> [(name, batch.to_pylist()) for name, batch in batched(rows, {"p": "at long", "q": "id string"})]
     [('p', [{'at': 1}, {'at': 2}]), ('q', [{'id': None}])]
     """
-    schemas = {name: arrow_schema(columns) for name, columns in tables.items()}
     waiting: dict[str, list[Row]] = {name: [] for name in tables}
     for name, row in rows:
         if isinstance(row, pa.RecordBatch):
@@ -99,11 +100,11 @@ def batched(
             continue
         waiting[name].append(row)
         if len(waiting[name]) == most:
-            yield name, pa.RecordBatch.from_pylist(waiting[name], schema=schemas[name])
+            yield name, pa.RecordBatch.from_pylist(waiting[name], schema=arrow_schema(tables[name]))
             waiting[name] = []
     for name, left in waiting.items():
         if left:
-            yield name, pa.RecordBatch.from_pylist(left, schema=schemas[name])
+            yield name, pa.RecordBatch.from_pylist(left, schema=arrow_schema(tables[name]))
 
 
 def batches_of(rows: Iterable[Row], columns: str) -> Iterator[pa.RecordBatch]:
@@ -201,12 +202,16 @@ def named(batch: pa.RecordBatch, several: bool) -> pa.RecordBatch:
     >>> named(batch, True).column("id").to_pylist(), named(batch, False).column("id").to_pylist()
     (['t/p:2'], ['p:2'])
     """
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    name, trace = columns.pop("name"), columns["trace"]
-    own = pc.binary_join_element_wise(columns["process"], pc.cast(columns["seq"], pa.string()), ":")
-    columns["id"] = pc.coalesce(name, in_traces(trace, own) if several else own)
     schema = arrow_schema(NAMED)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True)) | {"id": names_of(batch, several)}
     return pa.RecordBatch.from_arrays([columns[field.name] for field in schema], schema=schema)
+
+
+def names_of(batch: pa.RecordBatch, several: bool) -> pa.Array:
+    """The names of events in rows, of which the column `name` may be absent."""
+    own = pc.binary_join_element_wise(batch.column("process"), pc.cast(batch.column("seq"), pa.string()), ":")
+    made = in_traces(batch.column("trace"), own) if several else own
+    return pc.coalesce(batch.column("name"), made) if "name" in batch.schema.names else made
 
 
 def in_traces(trace: pa.Array, name: pa.Array) -> pa.Array:
@@ -224,8 +229,7 @@ def id_of(several: bool) -> Column:
     from pyspark.sql import functions as F
 
     own = F.concat_ws(":", "process", F.col("seq").cast("string"))
-    full = F.when(F.col("trace").isNull(), own).otherwise(F.concat_ws("/", "trace", own)) if several else own
-    return F.coalesce("name", full)
+    return F.coalesce("name", F.concat_ws("/", "trace", own) if several else own)  # a null is left out
 
 
 BAD = frozenset({"bad-clock", "bad-host", "bad-line", "long-line", "unreadable"})
@@ -265,19 +269,12 @@ def max_bad(text: str) -> MaxBad:
     >>> max_bad("5").most, max_bad("0.5%").most
     (5, Fraction(1, 200))
     """
-    number = text.strip().removesuffix("%")
-    try:
-        if not number.isascii() or set(number) - set("0123456789."):
-            raise ValueError
-        if number == text.strip():
-            return MaxBad(text, int(number))
-        share = Fraction(number) / 100
-        if share > 1:
-            raise ValueError
-    except ValueError:
+    found = re.fullmatch(r"([0-9]+)|([0-9]+\.?[0-9]*|\.[0-9]+)%", text.strip())
+    share = Fraction(found[2] or 0) / 100 if found else 2
+    if found is None or share > 1:
         message = f"{text!r} is neither a number of lines, such as 100, nor a part of all, such as 0.5%"
-        raise TextError(message, file="--max-bad") from None
-    return MaxBad(text, share)
+        raise TextError(message, file="--max-bad")
+    return MaxBad(text, int(found[1]) if found[1] else share)
 
 
 def bad_of(reported: Mapping[str, int]) -> int:
@@ -309,16 +306,11 @@ def report_rows(report: Report, whole: Iterable[Irregularity] = ()) -> Iterator[
     counts = dict.fromkeys(report.counts, 0)
     for found in [*whole, *(each for each in report.findings if each.kind not in one_by_one)]:
         counts[found.kind] += 1
-        yield _irregular(found.kind, found.message, found.file, found.line, 1, found.lost)
+        values = (found.kind, found.file, found.line, found.message, 1, found.lost)
+        yield dict(zip(_COLUMNS, values, strict=True))
     for kind, count in report.counts.items():
         if count > counts[kind]:
-            yield _irregular(kind, None, None, None, count - counts[kind], 0)
-
-
-def _irregular(
-    kind: str, message: str | None, file: str | None, line: int | None, count: int, lost: int
-) -> dict[str, Any]:
-    return {"reported": kind, "fault": message, "file": file, "line": line, "count": count, "lost": lost}
+            yield dict(zip(_COLUMNS, (kind, None, None, None, count - counts[kind], 0), strict=True))
 
 
 _TOLD = 5
@@ -333,36 +325,25 @@ def irregularity_counts(folders: Iterable[Path]) -> tuple[dict[str, int], list[s
     Read here, a batch at a time: there is mostly little to read, and a job on Spark takes longer to begin.
     """
     counts: Counter[str] = Counter()
-    first: dict[str, list[tuple[Any, ...]]] = {}
+    first: dict[str, list[tuple[str, int, str]]] = {}
     lost = 0
-    for folder in folders:
-        for path in sorted(folder.rglob("*.parquet")):
-            with pq.ParquetFile(path) as table:
-                for batch in table.iter_batches(columns=_COLUMNS):
-                    _count(batch, counts, first)
-                    lost += sum(filter(None, batch.column("lost").to_pylist()))
+    for path in (path for folder in folders for path in sorted(folder.rglob("*.parquet"))):
+        with pq.ParquetFile(path) as table:
+            for batch in table.iter_batches(columns=_COLUMNS):
+                columns = (batch.column(name).to_pylist() for name in _COLUMNS)
+                for kind, file, line, fault, count, events in zip(*columns, strict=True):
+                    counts[kind] += count
+                    lost += events or 0
+                    if fault is not None:
+                        told = first.setdefault(kind, [])
+                        insort(told, (file or "", line or 0, fault))
+                        del told[_TOLD:]
     faults = [
-        f"{'' if file is None else f'{file}: ' if line is None else f'{file}:{line}: '}{fault} [{kind}]"
-        for kind, some in sorted(first.items())
-        for _, file, line, fault in some
+        f"{file and (f'{file}:{line}: ' if line else f'{file}: ')}{fault} [{kind}]"
+        for kind, told in sorted(first.items())
+        for file, line, fault in told
     ]
     return dict(counts), faults, lost + counts["unreadable"]
-
-
-def _count(batch: pa.RecordBatch, counts: Counter[str], first: dict[str, list[tuple[Any, ...]]]) -> None:
-    table = pa.Table.from_batches([batch])
-    for row in table.group_by("reported").aggregate([("count", "sum")]).to_pylist():
-        kind = row["reported"]
-        counts[kind] += row["count_sum"]
-        some = table.filter(
-            pc.and_(pc.equal(table.column("reported"), kind), pc.is_valid(table.column("fault")))
-        )
-        places = zip(*(some.column(name).to_pylist() for name in ("file", "line", "fault")), strict=True)
-        found = [
-            ((file or "", -1 if line is None else line, fault), file, line, fault)
-            for file, line, fault in places
-        ]
-        first[kind] = nsmallest(_TOLD, [*first.get(kind, ()), *found], key=itemgetter(0))
 
 
 def odd_rows(table: DataFrame, kind: str, fault: Column, columns: str = ODD_ROWS) -> DataFrame:

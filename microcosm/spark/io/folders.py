@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -77,7 +77,10 @@ class SharedFolder:
 
     def refuse_others(self, tables: Sequence[str]) -> None:
         """Raise `TextError` for a file in the place of a table that no earlier job has put there."""
-        self._refuse(tables, self._named)
+        for table in tables:
+            others = sorted(set(_files(self._path / table)) - self._named)
+            if others:
+                raise TextError(_FOREIGN, file=str(self._path / others[0]), hint=ELSEWHERE)
 
     def commit(self, staged: Mapping[str, Path], manifest: Mapping[str, Any]) -> None:
         """Put the staged tables in their places, those of earlier jobs away, and say so in the manifest.
@@ -90,7 +93,7 @@ class SharedFolder:
         try:
             (self._path / MANIFEST).unlink(missing_ok=True)
             self._remove(staged)
-            self._refuse([*staged], set())
+            self.refuse_others([*staged])
             for name, folder in staged.items():
                 os.replace(folder, self._path / name)
         except OSError as error:
@@ -104,19 +107,11 @@ class SharedFolder:
             return _manifest((self._path / name).read_text(encoding="utf-8"))
         return {}
 
-    def _refuse(self, tables: Sequence[str], named: Set[str]) -> None:
-        for table in tables:
-            others = sorted(set(_files(self._path / table)) - named)
-            if others:
-                raise TextError(_FOREIGN, file=str(self._path / others[0]), hint=ELSEWHERE)
-
     def _remove(self, made: Iterable[str]) -> None:
         """Remove the files of earlier jobs, and the folders of tables that are empty then."""
-        tables = dict.fromkeys(made)
         for name in self._named:
             (self._path / name).unlink(missing_ok=True)
-            tables.setdefault(name.partition("/")[0])
-        for table in tables:
+        for table in {*made, *(name.partition("/")[0] for name in self._named)}:
             for folder, _, _ in os.walk(self._path / table, topdown=False):
                 with suppress(OSError):  # what others have put there stays
                     os.rmdir(folder)

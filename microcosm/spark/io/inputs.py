@@ -27,16 +27,8 @@ from pyarrow import json
 
 from microcosm import files
 from microcosm.errors import TextError
-from microcosm.spark.io.folders import (
-    ELSEWHERE,
-    MANIFEST,
-    FarFolder,
-    explaining,
-    is_far,
-    listed,
-    opened,
-    within,
-)
+from microcosm.spark.io import folders
+from microcosm.spark.io.folders import ELSEWHERE, is_far
 from microcosm.traces.text.lines import encoding_of
 from microcosm.traces.text.packed import PACKED
 
@@ -60,7 +52,7 @@ class Inputs:
         self._names = names = [_events_of(spark, name) for name in names]
         self._endings = endings
         self.paths = expand([name for name in names if not is_far(name)], endings)
-        self._far = {name: listed(spark, name, endings) for name in names if is_far(name)}
+        self._far = {name: folders.listed(spark, name, endings) for name in names if is_far(name)}
         self._root: Path | None = None
         if not self.paths and not any(self._far.values()):
             hint = f"Files end in {', '.join(endings)}." if endings else None
@@ -123,8 +115,8 @@ class Inputs:
                 yield batch.select(["path"])
 
         for name in self._far:
-            with explaining(name):
-                some = opened(self._spark, name, self._endings).select("path", "content")
+            with folders.explaining(name):
+                some = folders.opened(self._spark, name, self._endings).select("path", "content")
                 some.mapInArrow(fetch, "path string").collect()
             for path in (_place(root, path) for path, size, _ in self._far[name] if not size):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +126,7 @@ class Inputs:
 
 def _events_of(spark: SparkSession, name: str) -> str:
     """A name; that of the events where it is the folder of an earlier job behind a URI."""
-    if not is_far(name) or set(name) & set("*?[{") or "tables" not in FarFolder(spark, name).manifest:
+    if not is_far(name) or set(name) & set("*?[{") or "tables" not in folders.FarFolder(spark, name).manifest:
         return name
     return f"{name.rstrip('/')}/events"
 
@@ -161,6 +153,9 @@ def _by_uri(batch: pa.RecordBatch, root: str) -> pa.RecordBatch:
 
 LARGEST = 8 << 20
 """Bytes of a piece of lines, and of a piece that is several small files."""
+
+FILE = 1 << 11
+"""A file counts as so many bytes, at least: a task has some 4,000, which take as long as Spark to start."""
 
 STAGED = 16 << 20
 """Bytes of staged columns that a task reads: some 700,000 plain events, of which it holds a part."""
@@ -273,7 +268,7 @@ def _within(folder: Path, endings: Sequence[str]) -> Iterator[Path]:
 
 def _has_tables(folder: Path) -> bool:
     """Whether a job has put its tables into a folder."""
-    return any((folder / name).is_file() for name in (MANIFEST, "stream.json"))
+    return any((folder / name).is_file() for name in (folders.MANIFEST, "stream.json"))
 
 
 def partition_of(path: Path) -> dict[str, str]:
@@ -290,12 +285,16 @@ def partition_of(path: Path) -> dict[str, str]:
 
 
 def tasks(files: Iterable[Sequence[Piece]], largest: int | None = None) -> list[list[Piece]]:
-    """What each task reads, given the pieces of each file: one, or several small files in their order."""
+    """What each task reads, given the pieces of each file: one, or several small files in their order.
+
+    >>> [len(task) for task in tasks([Piece(f"{at}.jsonl", size=9)] for at in range(5000))]
+    [4096, 904]
+    """
     largest = LARGEST if largest is None else largest
     found: list[list[Piece]] = []
     room = 0
     for cuts in files:
-        size = cuts[0].size
+        size = max(cuts[0].size, FILE)
         if len(cuts) > 1 or room < size or not found:
             found += [[piece] for piece in cuts]
             room = largest - size if len(cuts) == 1 else 0
@@ -450,7 +449,7 @@ def refuse_within(paths: Iterable[str | Path], out: str, tables: Collection[str]
     places = {folder / table for table in tables}
     for name in map(str, paths):
         if there or is_far(name):
-            inside = there and within(name, out, tables)
+            inside = there and folders.within(name, out, tables)
         else:
             found = local_path(name).resolve()
             inside = found == folder or not places.isdisjoint((found, *found.parents))

@@ -8,7 +8,7 @@ and whoever has a trace together tells which of them repeat others. No Spark her
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,27 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from microcosm.errors import MicrocosmError, TextError
+from microcosm.spark.io import events
 from microcosm.spark.io import inputs as input_files
-from microcosm.spark.io.events import (
-    EVENT,
-    ODD,
-    Row,
-    arrow_names,
-    arrow_schema,
-    batched,
-    noting,
-    report_rows,
-    row_of,
-)
-from microcosm.spark.io.inputs import (
-    PARQUET,
-    Piece,
-    has_cuts,
-    json_rows,
-    local_path,
-    lone_returns,
-    partition_of,
-)
+from microcosm.spark.io.events import EVENT, ODD, Row, arrow_names, arrow_schema
+from microcosm.spark.io.inputs import PARQUET, Piece
 from microcosm.traces import reading as formats
 from microcosm.traces.event import KINDS, Counted, TraceEvent
 from microcosm.traces.formats.jsonl import COPIES, event_stated, of_copy
@@ -110,7 +93,7 @@ def planned(
                 first = str(path)
     named = names_of_traces(inputs, paths, own, stated)
     for path in paths:
-        lines = path in own and path.suffix != PARQUET and has_cuts(path)
+        lines = path in own and path.suffix != PARQUET and input_files.has_cuts(path)
         cuts = input_files.cut(path, lines)
         yield [replace(piece, trace=named.get(str(path)), own=path in own, first=first) for piece in cuts]
 
@@ -125,7 +108,7 @@ def own_head(path: Path, reading: Reading) -> str | None:
         with open_lines(path, Report()) as stream:
             head = stream.head
         own = formats.detect(head, str(path)).NAME == OWN
-        return head if own and not any(map(_leaves_out, head.split("\n"))) else None
+        return head if own and not any(map(_leaves_out, _objects(head))) else None
     except (TextError, OSError):
         return None  # the task that reads it says so
 
@@ -142,20 +125,19 @@ def _copy_in(path: Path) -> str | None:
 
 def _counts_names(head: str) -> bool:
     """Whether a line says that the name of its event was counted, as one of a copied log may."""
+    every = (record.get("counted") for record in _objects(head)) if '"counted"' in head else ()
+    return any(isinstance(counted, list) and "id" in counted for counted in every)
+
+
+def _objects(head: str) -> Iterator[Mapping[str, object]]:
+    """The lines of a head that are JSON objects."""
     for line in head.split("\n"):
         with suppress(BadLine):
-            counted = json_object(line).get("counted") if '"counted"' in line else None
-            if isinstance(counted, list) and "id" in counted:
-                return True
-    return False
+            yield json_object(line)
 
 
-def _leaves_out(line: str) -> bool:
+def _leaves_out(record: Mapping[str, object]) -> bool:
     """Whether a line leaves to those before it, or after it, what it says of an event."""
-    try:
-        record = json_object(line)
-    except BadLine:
-        return False
     says = record.keys() & {"kind", "message", "label"}
     return "process" in record and bool(says) and not record.keys() >= {"seq", "kind"}
 
@@ -166,7 +148,7 @@ def names_of_traces(
     """The trace of the events that name none, by file: the file's name, or its path where that is shared
     with another file, or with a trace that is `stated`.
     """
-    given = {local_path(name) for name in inputs}
+    given = {input_files.local_path(name) for name in inputs}
     many = len(paths) > 1
     folders = folders_of_traces(inputs, paths)
     naming = [p for p in paths if p.suffix != PARQUET and (p not in given or (many and p not in own))]
@@ -178,15 +160,14 @@ def names_of_traces(
 
 def folders_of_traces(inputs: Sequence[str], paths: Sequence[Path]) -> dict[str, str]:
     """The trace that the folders of a file in an input name, by file."""
-    given = {local_path(name) for name in inputs}
-    found = ((str(path), partition_of(path)) for path in paths if path not in given)
+    given = {input_files.local_path(name) for name in inputs}
+    found = ((str(path), input_files.partition_of(path)) for path in paths if path not in given)
     return {path: partition["trace"] for path, partition in found if "trace" in partition}
 
 
 def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Rows of `TABLES`. Memory: a batch, and what the format must keep."""
-    sizes: dict[str | None, list[int]] = {}
-    schemas = {name: arrow_schema(columns) for name, columns in TABLES.items()}
+    sizes: list[pa.Table] = []
     begin = piece.number * _ROWS
     if Path(piece.path).suffix == PARQUET:
         groups = _by_columns(piece)
@@ -200,14 +181,22 @@ def read(piece: Piece, reading: Reading) -> Iterator[tuple[str, pa.RecordBatch]]
             continue
         at = pa.array(range(begin, begin + batch.num_rows), pa.int64())
         begin += batch.num_rows
-        events = pa.RecordBatch.from_arrays([at, *batch.columns], schema=schemas["events"])
-        yield name, _in_trace(events, piece.trace, sizes)
+        numbered = pa.RecordBatch.from_arrays([at, *batch.columns], schema=arrow_schema(EVENTS))
+        yield name, _in_trace(numbered, piece.trace, sizes)
     if sizes:
-        counted = [(trace, *counts) for trace, counts in sizes.items()]
-        columns = zip(*counted, strict=True)
-        kinds = schemas["sizes"].types
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-        yield "sizes", pa.RecordBatch.from_arrays(arrays, schema=schemas["sizes"])
+        [counted] = summed(pa.concat_tables(sizes)).cast(arrow_schema(SIZES)).combine_chunks().to_batches()
+        yield "sizes", counted
+
+
+def summed(sizes: pa.Table) -> pa.Table:
+    """What parts of a log count of each trace, with the columns of `SIZES`, put together.
+
+    Memory: some 100 bytes for a trace in a part.
+    """
+    trace, *names = sizes.column_names
+    how = {"first": "min", "last": "max"}
+    found = sizes.group_by(trace).aggregate([(name, how.get(name, "sum")) for name in names])
+    return found.rename_columns([trace, *names])
 
 
 def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -217,11 +206,11 @@ def _tables(groups: Iterator[pa.RecordBatch | Iterator[Row]]) -> Iterator[tuple[
             yield "events", group
         else:
             rows = (("odd" if "reported" in row else "events", row) for row in group)
-            yield from batched(rows, {"events": EVENT, "odd": ODD})
+            yield from events.batched(rows, {"events": EVENT, "odd": ODD})
 
 
-def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: dict[str | None, list[int]]) -> pa.RecordBatch:
-    """Events of which those that state no trace are of this one; they are counted."""
+def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: list[pa.Table]) -> pa.RecordBatch:
+    """Events of which those that state no trace are of this one; they are counted, as `SIZES` has it."""
     slashed = pc.if_else(pc.match_substring(batch.column("process"), "/"), True, None)
     stated = batch.column("trace")
     unstated = pc.if_else(
@@ -234,25 +223,20 @@ def _in_trace(batch: pa.RecordBatch, trace: str | None, sizes: dict[str | None, 
     table = table.append_column("slashed", slashed).append_column("unstated", unstated)
     table = table.select(["at", "trace", "process", *COUNTED])
     aggregates = [*((name, "count") for name in ("process", *COUNTED)), ("at", "min"), ("at", "max")]
-    counted = table.group_by("trace").aggregate(aggregates)
-    for row in counted.to_pylist():
-        counts = sizes.setdefault(row["trace"], [*[0] * (1 + len(COUNTED)), row["at_min"], 0])
-        for at, name in enumerate(("process", *COUNTED)):
-            counts[at] += row[f"{name}_count"]
-        counts[-1] = row["at_max"]
+    sizes.append(table.group_by("trace").aggregate(aggregates).rename_columns(arrow_names(SIZES)))
     return batch
 
 
 def _by_columns(piece: Piece) -> Iterator[Any]:
     """Batches of events as they stand in a Parquet file, and rows one by one where these are not plain."""
     bad: list[Irregularity] = []
-    report = noting(bad)
+    report = events.noting(bad)
     options = _EachAlone(piece.first)
 
     def row(event: TraceEvent, columns: pa.Schema) -> Row:
         counted = type(event.name) is Counted
         copied = of_copy(event, copy_in(columns, piece.path), options) if counted else event
-        return row_of(copied)
+        return events.row_of(copied)
 
     try:
         for before, batch in parquet_batches(piece, _BATCH):
@@ -262,7 +246,7 @@ def _by_columns(piece: Piece) -> Iterator[Any]:
                 yield (row(event, batch.schema) for event in stated(batch, piece.path, before, report))
     except TextError as error:
         report.add("unreadable", error.message, file=piece.path)
-    yield report_rows(report, bad)
+    yield events.report_rows(report, bad)
 
 
 def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
@@ -276,10 +260,12 @@ def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
                 here = replace(piece, start=begin, stop=begin + len(block), line=line)
                 begin, line = begin + len(block), line + block.count(b"\n")
                 longer = len(block) == 2 * _LINES and block[-1:] != b"\n"
-                if longer or lone_returns(block):  # these end lines, too
+                if longer or input_files.lone_returns(block):  # these end lines, too
                     yield rows(replace(here, stop=piece.stop), reading)
                     return
-                batch = json_rows(block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema)
+                batch = input_files.json_rows(
+                    block.removesuffix(b"\n"), line - here.line + (block[-1:] != b"\n"), schema
+                )
                 try:
                     if batch is None:
                         raise TextError("says more of an event")
@@ -289,7 +275,7 @@ def _by_lines(piece: Piece, reading: Reading) -> Iterator[Any]:
     except TextError as error:
         report = Report()
         report.add("unreadable", error.message, file=piece.path)
-        yield report_rows(report)
+        yield events.report_rows(report)
 
 
 def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
@@ -307,33 +293,26 @@ def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
     if not {"process", "seq", "kind"} <= given.keys() <= _TAKEN:
         raise TextError("says more of an event", file=piece.path)
     batch.validate(full=True)  # Parquet may have any bytes for text
-    for name in ("process", "kind", "trace", "message", "label"):
-        if name in given:
-            kind = given[name].type
-            if pa.types.is_dictionary(kind):
-                kind = kind.value_type
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-                raise TextError(f"{name} is no text", file=piece.path)
-            given[name] = given[name].cast(pa.string())
+    texts = {name: given[name] for name in _TEXTS & given.keys()}
+    if "to" in given:
+        texts["to"] = pc.list_flatten(given["to"])
+        if pc.any(pc.not_equal(pc.list_value_length(given["to"]), 1)).as_py():
+            raise TextError("has lists of receivers that may repeat one, or are empty", file=piece.path)
+    for name, text in texts.items():
+        kind = text.type.value_type if pa.types.is_dictionary(text.type) else text.type
+        if kind not in (pa.string(), pa.large_string()):
+            raise TextError(f"{name} is no text", file=piece.path)
+        texts[name] = text.cast(pa.string())
     if not pa.types.is_integer(given["seq"].type):
         raise TextError("seq is no number", file=piece.path)
-    given["seq"] = given["seq"].cast(pa.int64())
-    sound = [pc.greater_equal(given["seq"], 1), pc.is_in(given["kind"], pa.array(sorted(KINDS)))]
+    sound = [pc.greater_equal(given["seq"], 1), pc.is_in(texts["kind"], pa.array(sorted(KINDS)))]
     sound += [
-        pc.coalesce(pc.greater(pc.binary_length(given[name]), 0), pa.scalar(name != "process"))
-        for name in ("process", "trace", "message")
-        if name in given
+        pc.coalesce(pc.greater(pc.binary_length(texts[name]), 0), pa.scalar(name in ("trace", "message")))
+        for name in ("process", "trace", "message", "to")
+        if name in texts
     ]
     if not all(pc.fill_null(pc.all(pc.fill_null(each, False)), True).as_py() for each in sound):
         raise TextError("has rows that are no events", file=piece.path)
-    if "to" in given:
-        to = given["to"]
-        lengths = pc.list_value_length(to) if pa.types.is_list(to.type) else None
-        if lengths is None or pc.any(pc.not_equal(lengths, 1)).as_py():
-            raise TextError("has lists of receivers that may repeat one, or are empty", file=piece.path)
-        flat = pc.list_flatten(to).cast(pa.string())
-        if flat.null_count or not pc.fill_null(pc.all(pc.greater(pc.binary_length(flat), 0)), True).as_py():
-            raise TextError("has a receiver without a name", file=piece.path)
     given["file"] = pa.repeat(pa.scalar(piece.path), count)
     given["line"] = pa.array(range(line + 1, line + 1 + count), pa.int64())
     columns = [
@@ -346,14 +325,14 @@ def _as_event(batch: pa.RecordBatch, piece: Piece, line: int) -> pa.RecordBatch:
 def rows(piece: Piece, reading: Reading) -> Iterator[Row]:
     """The events of a piece of a text in their order, then what was odd about it."""
     bad: list[Irregularity] = []
-    report = noting(bad)
+    report = events.noting(bad)
     try:
         for event in _events(piece, reading, report):
-            yield row_of(event)
+            yield events.row_of(event)
     except (MicrocosmError, OSError) as error:
         message = getattr(error, "message", str(error))
         report.add("unreadable", message, file=piece.path, line=getattr(error, "line", None))
-    yield from report_rows(report, bad)
+    yield from events.report_rows(report, bad)
 
 
 def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEvent]:
@@ -399,20 +378,19 @@ class _EachAlone(Options):
 def parquet_batches(piece: Piece, size: int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a piece of Parquet, and how many are before them in the file. Raises `TextError`."""
     number = piece.line
-    partition = {name: value for name, value in partition_of(Path(piece.path)).items() if name in _TEXTS}
+    partition = input_files.partition_of(Path(piece.path))
     try:
         with pq.ParquetFile(piece.path) as table:
             expect_once(table.schema_arrow, piece.path)
             groups = None if piece.stop is None else range(piece.start, piece.stop)
             for batch in table.iter_batches(size, row_groups=groups):
-                for name in partition.keys() - batch.schema.names:
+                for name in (_TEXTS & partition.keys()).difference(batch.schema.names):
                     batch = batch.append_column(name, pa.repeat(partition[name], batch.num_rows))  # noqa: PLW2901
                 yield number, batch
                 number += batch.num_rows
     except (pa.ArrowException, OSError) as error:
-        raise TextError(
-            f"no Parquet that can be read: {str(error).splitlines()[0]}", file=piece.path
-        ) from None
+        why = str(error).splitlines()[0]
+        raise TextError(f"no Parquet that can be read: {why}", file=piece.path) from None
 
 
 def stated(batch: pa.RecordBatch, file: str, before: int, report: Report) -> Iterator[TraceEvent]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import pyarrow.dataset as ds
 
 from microcosm.errors import TextError
 from microcosm.spark.io import inputs as input_files
@@ -326,15 +326,11 @@ def _may_have(piece: input_files.Piece, trace: str | None) -> bool:
     """Whether rows of a trace may be in a piece, by what Parquet says of its row groups."""
     if trace is None or Path(piece.path).suffix != input_files.PARQUET or piece.stop is None:
         return True
+    # A row without a trace may be of one that its folder names.
+    wanted = (pc.field("trace") == trace) | pc.field("trace").is_null()
     try:
-        described = pq.read_metadata(piece.path)
-        at = described.schema.to_arrow_schema().names.index("trace")
-        groups = [described.row_group(group).column(at) for group in range(piece.start, piece.stop)]
-    except (pa.ArrowException, OSError, ValueError):  # which reading it says
+        [file] = ds.dataset(piece.path, format="parquet").get_fragments()
+        groups = file.subset(row_group_ids=range(piece.start, piece.stop))
+        return bool(groups.split_by_row_group(wanted))
+    except (pa.ArrowException, OSError):  # which reading it says
         return True
-    if any(group.path_in_schema != "trace" or not group.is_stats_set for group in groups):
-        return True
-    ends = [group.statistics for group in groups]
-    if not all(end.has_min_max and isinstance(end.min, str) and end.null_count == 0 for end in ends):
-        return True  # a row without a trace may be of one that its folder names
-    return any(end.min <= trace <= end.max for end in ends)

@@ -402,11 +402,9 @@ def written(folder: Path) -> int:
     While tasks write, it has another name: its own and more after a dot (`replacing`).
     """
     found = 0
-    for place in (folder, *folder.parent.glob(f"{folder.name}.*")):
+    for path in (*folder.glob("**/*.parquet"), *folder.parent.glob(f"{folder.name}.*/**/*.parquet")):
         with suppress(OSError):
-            for path in place.rglob("*.parquet"):
-                with suppress(OSError):
-                    found += path.stat().st_size
+            found += path.stat().st_size
     return found
 
 

@@ -22,17 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from microcosm import files
 from microcosm.errors import MicrocosmError, TextError
-from microcosm.spark.io import source, staging
-from microcosm.spark.io.events import (
-    EDGES,
-    EVENT,
-    FRONTIERS,
-    NAMED,
-    REPORTED,
-    Row,
-    arrow_names,
-    irregularity_counts,
-)
+from microcosm.spark.io import events, source, staging
 from microcosm.spark.io.folders import SCHEMA, held, versioned
 from microcosm.spark.io.inputs import expand, local_path, refuse_within
 from microcosm.spark.io.staging import Outcome
@@ -48,12 +38,12 @@ _log = logging.getLogger(staging.LOGGER)
 
 
 TABLES = {
-    "events": arrow_names(NAMED),
-    "edges": arrow_names(EDGES),
-    "frontiers": arrow_names(FRONTIERS),
-    "reported": [*arrow_names(REPORTED), "trace", "file", "line"],
+    "events": ("seq is not null and reported is null", events.NAMED),
+    "edges": ("left is not null", events.EDGES),
+    "frontiers": ("last is not null", events.FRONTIERS),
+    "reported": ("reported is not null", f"{events.REPORTED}, trace string, file string, line long"),
 }
-"""The columns of each table; beside them, `batch` is the name of a folder."""
+"""Which rows of what is told are of a table, and its columns; `batch`, beside them, names a folder."""
 
 STATE = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -78,14 +68,6 @@ _BACK = 50 * 365 * 86_400
 
 Rows that come no later than the watermark Spark drops without a word; so the watermark is as far behind.
 """
-
-_OF = {
-    "events": "seq is not null and reported is null",
-    "edges": "left is not null",
-    "frontiers": "last is not null",
-    "reported": "reported is not null",
-}
-"""Which rows of what is told are of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +158,9 @@ def _start(spark: SparkSession, rows: DataFrame, out: Path, checkpoint: Path, op
     )
     writing = out_rows.writeStream.foreachBatch(_sink(str(out.absolute()))).outputMode("append")
     writing = writing.option("checkpointLocation", str(checkpoint.absolute())).queryName("microcosm")
-    every = options.every
-    once = every is None
-    writing = (
-        writing.trigger(availableNow=True) if once else writing.trigger(processingTime=f"{every} seconds")
-    )
+    often = {"processingTime": f"{options.every} seconds"}
     try:
-        return writing.start()
+        return writing.trigger(**({"availableNow": True} if options.every is None else often)).start()
     except PySparkException as error:
         reason = str(error).strip().splitlines()[0]
         raise NoSpark(f"the stream did not start: {reason}") from error
@@ -194,8 +172,8 @@ def _sink(out: str) -> Callable[[DataFrame, int], None]:
     def write(rows: DataFrame, batch: int) -> None:
         rows = rows.persist()
         try:
-            for name, columns in TABLES.items():
-                part = versioned(rows.where(_OF[name]).select(*columns)).coalesce(1)
+            for name, (own, columns) in TABLES.items():
+                part = versioned(rows.where(own).select(*events.arrow_names(columns))).coalesce(1)
                 part.write.mode("overwrite").parquet(f"{out}/{name}/batch={batch}")
         finally:
             rows.unpersist()
@@ -253,7 +231,7 @@ def _summary(spark: SparkSession, out: Path) -> tuple[dict[str, Any], list[str]]
     if batches["frontiers"]:
         told = spark.read.parquet(str(out / "frontiers")).select("trace", "process")
         summary["frontiers"] = told.distinct().count()
-    reported, faults, _ = irregularity_counts(batches["reported"])
+    reported, faults, _ = events.irregularity_counts(batches["reported"])
     return {**summary, "reported": dict(sorted(reported.items()))}, faults
 
 
@@ -269,13 +247,12 @@ else:  # the rest of the package goes without
     StatefulProcessor = object
 
 EMITTED = (
-    f"{EVENT}, id string, left string, relation string, right string, source string, last string, "
-    f"knows map<string,long>, {REPORTED}"
+    f"{events.EVENT}, id string, left string, relation string, right string, source string, last string, "
+    f"knows map<string,long>, {events.REPORTED}"
 )
 """The columns of what is told: an event, an edge, a frontier or an irregularity."""
 
-_NAMES = arrow_names(EMITTED)
-_MAPS = ("clock", "knows")
+_NAMES = events.arrow_names(EMITTED)
 
 
 class Processor(StatefulProcessor):
@@ -296,21 +273,21 @@ class Processor(StatefulProcessor):
         self._waiting = handle.getValueState("waiting", "waiting string")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
-        events = []
+        taken = []
         for given in rows:
             row = given.asDict(True)
             row[ARRIVED] = int(row[ARRIVED].timestamp() * 1000)
             if row["reported"] is not None:
                 yield _row(row)
             else:
-                events.append(row)
-        if not events:
+                taken.append(row)
+        if not taken:
             return
         kernel, store = self._kernel(key[0])
-        kernel.take(events)
+        kernel.take(taken)
         for timer in list(self._handle.listTimers()):
             self._handle.deleteTimer(timer)
-        self._keep_state(kernel, store, max(row[ARRIVED] for row in events))
+        self._keep_state(kernel, store, max(row[ARRIVED] for row in taken))
         yield from map(_row, kernel.emitted)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
@@ -338,12 +315,8 @@ class Processor(StatefulProcessor):
             self._handle.registerTimer(end - _BACK * 1000)
 
 
-def _row(row: Row) -> Any:
+def _row(row: events.Row) -> Any:
     """A row that is told, with all columns."""
     from pyspark.sql import Row as SparkRow
 
-    values = {name: row.get(name) for name in _NAMES}
-    for name in _MAPS:
-        entries = values[name]
-        values[name] = None if entries is None else dict(entries)
-    return SparkRow(**values)
+    return SparkRow(**{name: row.get(name) for name in _NAMES})

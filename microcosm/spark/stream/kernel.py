@@ -307,15 +307,16 @@ class StreamKernel:
         oldest = own.reached - self._keep
         if oldest <= 0:
             return
-        for entries, kind in ((own.sent, "unreceived-send"), (own.open, "unmatched-receive")):
-            for seq, message in entries[: bisect_right(entries, (oldest, "\U0010ffff"))]:
+        sent, received = ("unreceived-send", "reception"), ("unmatched-receive", "sending")
+        for entries, (kind, other) in ((own.sent, sent), (own.open, received)):
+            gone = slice(bisect_right(entries, (oldest, "\U0010ffff")))
+            for seq, message in entries[gone]:
                 ends = self._store.message(message)
                 if ends.forget(process, seq):
-                    what = "reception" if kind == "unreceived-send" else "sending"
-                    self._odd(kind, _NOWHERE, f"{process}:{seq}: the {what} of {message} has not come")
+                    self._odd(kind, _NOWHERE, f"{process}:{seq}: the {other} of {message} has not come")
                 if ends.empty():
                     self._store.drop(message)
-            del entries[: bisect_right(entries, (oldest, "\U0010ffff"))]
+            del entries[gone]
         own.forget(oldest)
 
     def _event(self, row: Row) -> str:
@@ -337,17 +338,16 @@ class StreamKernel:
     def _tell_frontiers(self) -> None:
         """Say what each process knows; and once in a batch of how many events something is not used."""
         for kind, (row, count) in self._unused.items():
-            what = "clock" if kind == "unused-clock" else "link"
-            fault = f"{row['process']}:{row['seq']}: its {what} is not used, for this is a stream"
+            unused = kind.removeprefix("unused-")
+            fault = f"{row['process']}:{row['seq']}: its {unused} is not used, for this is a stream"
             self._odd(kind, row, fault, count=count)
         self._unused.clear()
         for process in self._grown:
             own = self._store.process(process)
             if own.name is not None:
-                knows = sorted(own.known_at(process, own.reached).items())
-                self.emitted.append(
-                    {"trace": self._trace, "process": process, "last": own.name, "knows": knows}
-                )
+                knows = dict(sorted(own.known_at(process, own.reached).items()))
+                frontier = {"process": process, "last": own.name, "knows": knows}
+                self.emitted.append({"trace": self._trace, **frontier})
         self._grown.clear()
 
     def _full(self, name: str) -> str:

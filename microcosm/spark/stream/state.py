@@ -239,20 +239,10 @@ def process_state_from(packed: bytes) -> ProcessState:
     >>> process_state_from(own.pack()) == own
     True
     """
-    reached, name, waiting, holes, base, heard, out, sent, open_, first, top = json.loads(packed)
-    return ProcessState(
-        reached,
-        name,
-        {row["seq"]: row for row in waiting},
-        [Hole(*hole) for hole in holes],
-        base,
-        [(seq, vector) for seq, vector in heard],
-        [(seq, target, place) for seq, target, place in out],
-        [(seq, message) for seq, message in sent],
-        [(seq, message) for seq, message in open_],
-        (first[0], first[1]),
-        top,
-    )
+    reached, name, waiting, holes, base, *entries, first, top = json.loads(packed)
+    rows, given_up = {row["seq"]: row for row in waiting}, [Hole(*hole) for hole in holes]
+    heard, out, sent, open_ = ([*map(tuple, each)] for each in entries)
+    return ProcessState(reached, name, rows, given_up, base, heard, out, sent, open_, tuple(first), top)
 
 
 def message_state_from(packed: bytes) -> MessageState:
@@ -260,9 +250,9 @@ def message_state_from(packed: bytes) -> MessageState:
     sent, waits, met, *taken = json.loads(packed)
     return MessageState(
         [_sent(one) for one in sent],
-        [(kind, process, seq, name) for kind, process, seq, name in waits],
-        {(kind, process) for kind, process in met},
-        {(kind, process, seq, name): _sent(one) for (kind, process, seq, name), one in taken},
+        [*map(tuple, waits)],
+        {*map(tuple, met)},
+        {tuple(entry): _sent(one) for entry, one in taken},
     )
 
 
