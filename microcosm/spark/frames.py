@@ -141,7 +141,7 @@ def bisim(documents: DataFrame, *, rules: str | None = None) -> DataFrame:
     )
 
 
-def ask(events: DataFrame, questions: str, *, exact: bool = False) -> DataFrame:
+def assert_(events: DataFrame, questions: str, *, exact: bool = False) -> DataFrame:
     """The answers to questions, the text of an `.ask` file, about each trace: a row a trace and question.
 
     Columns are those of `microcosm.spark.questions.CHECKED`. Events as for `extract`, whose table `reported`

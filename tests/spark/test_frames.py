@@ -13,7 +13,7 @@ import pytest
 
 from microcosm import Microcosm, Relation
 from microcosm.errors import RuleError, TextError
-from microcosm.spark import frames
+from microcosm.spark import frames, register
 from microcosm.spark.io.events import EVENT, row_of
 from microcosm.traces.extract import extract
 from microcosm.traces.formats.jsonl import line_of
@@ -170,21 +170,21 @@ def test_questions_are_answered_for_each_trace(spark: Any, tmp_path: Path) -> No
     text = 'never [kind = "send"] || [kind = "receive"]'
     (tmp_path / "log.jsonl").write_text("".join(map(line_of, events)), encoding="utf-8")
     frame = spark.read.json(str(tmp_path / "log.jsonl"))  # as Spark reads lines: clocks are structs
-    answers = {row["trace"]: row for row in collected(frames.ask(frame, text))}
+    answers = {row["trace"]: row for row in collected(frames.assert_(frame, text))}
     for trace in dict.fromkeys(event.trace for event in events):
         known = Microcosm(extract([event for event in events if event.trace == trace]).givens)
         (expected,) = known.assert_(text)  # noqa: PT009
         assert answers[trace]["verdict"] == expected.verdict
         assert {name: answers[trace][name] for name in expected.counts} == expected.counts
     with pytest.raises(TextError):
-        frames.ask(frame, "no question")
+        frames.assert_(frame, "no question")
 
 
 def test_a_process_that_begins_again_is_asked_in_another_execution(spark: Any) -> None:
     rows = [("p", 1, "a", 1), ("p", 2, "b", 2), ("p", 2, "b", 3), ("p", 1, "x", 4), ("p", 2, "c", 5)]
     frame = spark.createDataFrame(rows, "process string, seq long, label string, line long")
     text = 'every [label = "c"] after some [label = "a"]'
-    answers = collected(frames.ask(frame.selectExpr("*", "'internal' as kind"), text))
+    answers = collected(frames.assert_(frame.selectExpr("*", "'internal' as kind"), text))
     assert [(row["trace"], row["verdict"]) for row in answers] == [("2", "open"), (None, "holds")]
 
 
@@ -224,7 +224,7 @@ def test_sql_asks_a_microcosm(spark: Any) -> None:
 def test_each_session_asks_its_own_microcosm(spark: Any, tmp_path: Path) -> None:
     """Spark asks the active session whether another has the data source, and refused it to that."""
     (tmp_path / "log.jsonl").write_text('{"process": "p", "seq": 1, "kind": "internal"}\n', encoding="utf-8")
-    frames.register(spark, Microcosm.parse("a < b"))
+    register(spark, Microcosm.parse("a < b"))
     other = spark.newSession()
     frames.register(other, Microcosm.parse("b < a"))
     frames.register(spark)  # again
