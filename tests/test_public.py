@@ -45,7 +45,7 @@ BELOW = {
     "microcosm.replica.node": "ReplicaNode serve",
     "microcosm.replica.background": "running",
     "microcosm.replica.network.keys": "new_ring read_keys write_keys",
-    "microcosm.spark.frames": "ask bisim extract register",
+    "microcosm.spark.frames": "assert_ bisim extract register",
 }
 """Of these modules only the names that `docs/reference/stability.md` has."""
 RECORDER = "after close event flush here lost process receive refused send"

@@ -170,21 +170,21 @@ def test_questions_are_answered_for_each_trace(spark: Any, tmp_path: Path) -> No
     text = 'never [kind = "send"] || [kind = "receive"]'
     (tmp_path / "log.jsonl").write_text("".join(map(line_of, events)), encoding="utf-8")
     frame = spark.read.json(str(tmp_path / "log.jsonl"))  # as Spark reads lines: clocks are structs
-    answers = {row["trace"]: row for row in collected(frames.assert_(frame, text))}
+    answers = {row["trace"]: row for row in collected(frames.assert_(frame, text))}  # noqa: PT009
     for trace in dict.fromkeys(event.trace for event in events):
         known = Microcosm(extract([event for event in events if event.trace == trace]).givens)
         (expected,) = known.assert_(text)  # noqa: PT009
         assert answers[trace]["verdict"] == expected.verdict
         assert {name: answers[trace][name] for name in expected.counts} == expected.counts
     with pytest.raises(TextError):
-        frames.assert_(frame, "no question")
+        frames.assert_(frame, "no question")  # noqa: PT009
 
 
 def test_a_process_that_begins_again_is_asked_in_another_execution(spark: Any) -> None:
     rows = [("p", 1, "a", 1), ("p", 2, "b", 2), ("p", 2, "b", 3), ("p", 1, "x", 4), ("p", 2, "c", 5)]
     frame = spark.createDataFrame(rows, "process string, seq long, label string, line long")
     text = 'every [label = "c"] after some [label = "a"]'
-    answers = collected(frames.assert_(frame.selectExpr("*", "'internal' as kind"), text))
+    answers = collected(frames.assert_(frame.selectExpr("*", "'internal' as kind"), text))  # noqa: PT009
     assert [(row["trace"], row["verdict"]) for row in answers] == [("2", "open"), (None, "holds")]
 
 
