@@ -202,10 +202,11 @@ def plain_digest(record: Mapping[str, object]) -> str | None:
         else:
             return None
     try:
-        reached = AcyclicGraph(len(names), edges).pasts()
+        past = AcyclicGraph(len(names), edges).pasts()
     except Cycle:
         return None
-    past = [row ^ 1 << at for at, row in enumerate(reached)]
+    for at in range(len(past)):  # of great ones row by row: all of them once more would take as much memory
+        past[at] ^= 1 << at
     if any(row & other for row, other in zip(past, concurrent, strict=True)):
         return None
     rows = {Relation.BEFORE: past, Relation.CONCURRENT: concurrent, Relation.RELATED: [0] * len(names)}
