@@ -232,7 +232,7 @@ class Hypothesis:
             self._triggers.setdefault(relation, []).append(trigger)
 
     def _allowed(self, rest: Body, variable: int) -> int:
-        """The events of which some premises may hold, those with one literal for each that needs them."""
+        """The events that a variable may stand for, as far as single premises on base predicates tell."""
         found = self._memo.domain
         for p in rest.pairs:
             if p.positive and variable in p.ends and p.source.kind == "base":

@@ -174,6 +174,7 @@ syslog = _by_line(_is_syslog, _syslog)
 _DAY = r"\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/.]\d\d[-/.]\d{2,4}|\d{1,2}[-/\ ][A-Z][a-z]{2}[-/\ ]\d{4}"
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"\ ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?!\w)|\ [A-Z]{3,4}(?=\ \[\d)"
+_STAMP = rf"(?:{_DAY})[T\ ]{_CLOCK}(?:{_ZONE})?"
 _LEVEL = (
     "TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRIT(?:ICAL)?|ALERT|EMERG|FATAL|SEVERE|CONFIG|FINE(?:R|ST)?"
     "|TRC|DBG|INF|WRN|FTL|LOG|DETAIL|HINT|STATEMENT|NOTE|SYSTEM|PANIC"
@@ -201,6 +202,8 @@ _NAMED = re.compile(r"((?:[\w-]+\.)*[a-z_][\w-]*): ")
 """A name that may be a host's; that of a Java class is a logger's."""
 
 
+_DOTNET = re.compile(r"(?P<level>trce|dbug|info|warn|fail|crit): (?P<text>[\w.`+]+\[-?\d+\].*)")
+"""A line of .NET's console: a level, the name of a logger and a number; the text is in the line below."""
 _OF_ONE = [
     re.compile(rf"(?P<pid>\d+):[XCSM] (?P<time>\d\d \w{{3}} \d{{4}} {_CLOCK}) (?P<sign>[.*#-]) (?P<text>.*)"),
     re.compile(r"[DIWEFA], \[(?P<time>\S+) #(?P<pid>\d+)\] +(?P<level>[A-Z]+) -- (?P<text>.*)"),
@@ -208,12 +211,12 @@ _OF_ONE = [
     re.compile(
         r"(?=(?:DEBUG|ERROR): {4}\S|INFO: {5}\S|WARNING: {2}\S|CRITICAL: \S)(?P<level>[A-Z]+): +(?P<text>.*)"
     ),
-    re.compile(rf"\[(?P<time>[^\[\]]+): (?P<level>{_LEVEL})/(?P<pid>[\w-]+)\] (?P<text>.*)"),
+    re.compile(rf"\[(?P<time>{_STAMP}): (?P<level>{_LEVEL})/(?P<pid>[\w-]+)\] (?P<text>.*)"),
     re.compile(
-        rf"(?P<time>\S+) pid=(?P<pid>\d+) tid=(?P<thread>\w+)(?P<pairs>(?: \w+=\S+)*)"
+        rf"(?P<time>{_STAMP}) pid=(?P<pid>\d+) tid=(?P<thread>\w+)(?P<pairs>(?: \w+=\S+)*)"
         rf" (?P<level>{_LEVEL}): (?P<text>.*)"
     ),
-    re.compile(r"(?P<level>trce|dbug|info|warn|fail|crit): (?P<text>[\w.`+]+\[-?\d+\].*)"),
+    _DOTNET,
 ]
 """Lines of Redis, Ruby's logger, Python's `logging` without a format, uvicorn, Celery, Sidekiq and .NET."""
 _SIGNS = {".": "debug", "-": "verbose", "*": "notice", "#": "warning"}
@@ -254,7 +257,7 @@ def _dated(text: str, process: str) -> PlainLine | None:
 
 
 def _with_texts(stream: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Lines; behind one of .NET's, which has the name of a logger, the text in the line below."""
+    """Lines, those of .NET's console with the text that stands below them."""
     held = None
     for number, text in stream:
         if held is not None and text.startswith("      "):
@@ -263,7 +266,7 @@ def _with_texts(stream: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
             continue
         if held is not None:
             yield held
-        held = (number, text) if _OF_ONE[-1].fullmatch(text) else None
+        held = (number, text) if _DOTNET.fullmatch(text) else None
         if held is None:
             yield number, text
     if held is not None:
