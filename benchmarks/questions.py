@@ -39,7 +39,7 @@ Event = dict[str, Any]
 
 
 def run(quick: bool = False) -> list[Line]:
-    sizes = [2_000, 5_000] if quick else [10_000, 100_000, 1_000_000]
+    sizes = [500, 1_000] if quick else [10_000, 100_000, 1_000_000]
     small = read([*log_of(5_000, 8, lambda rng: f"write k{rng.randrange(100)}")])
     small.assert_(f"{RACE}\n{EXCLUSION}")  # noqa: PT009 (the grammar is read, numpy loaded)
     lines = list(races(sizes, 50 if quick else 1_000))

@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 def run(quick: bool = False) -> list[Line]:
     """Sizes a factor of four apart, of events."""
-    sizes = (1_000, 4_000) if quick else (25_000, 100_000)
+    sizes = (250, 1_000) if quick else (25_000, 100_000)
     lines = []
     with TemporaryDirectory() as folder:
         for name, written in WRITTEN.items():
