@@ -29,6 +29,8 @@ from tests.replica.network.causal import History, faults
 
 NAMES = ("a", "b")
 PATIENCE = 120.0
+SETTLED = 4
+"""Lines in which each says the same: a fifth of a second. The first may be older than the other's."""
 GENERATION = 40
 """After so many kills the nodes are let come to rest, judged, and replaced by new ones."""
 
@@ -44,6 +46,8 @@ class Pair:
 
     def start(self, name: str, fault: int | None = None) -> None:
         self.lives[name] += 1
+        with (self.folder / f"{name}.diary").open("a") as diary:
+            diary.write("starting\n")  # what it said before is of another life
         others = {other: ("127.0.0.1", self.ports[other]) for other in NAMES if other != name}
         self.running[name] = fork(
             *(self.folder, name, self.lives[name], self.ports[name], others), fault=fault, most=self.most
@@ -72,23 +76,24 @@ class Pair:
         path = self.folder / f"{name}.diary"
         return path.read_text().splitlines() if path.exists() else []
 
-    def standing(self, name: str) -> list[str]:
-        """What it said last of how it stands, in this life."""
-        said = self.diary(name)
-        return said[-1].split(" ") if said else [""]
+    def agree(self, times: int) -> bool:
+        """Whether each said so many times, last and in this life, that it is idle, and knew the same."""
+        lines = [line.split(" ") for name in NAMES for line in self.diary(name)[-times:]]
+        return all(words[0] == "idle" and words[2] == lines[0][2] for words in lines)
 
-    def rest(self) -> None:
-        """Nothing new is made; wait until nothing is under way, and both know the same."""
+    def rest(self) -> bool:
+        """Nothing new is made; wait until nothing is under way, and both know the same; False if one ended.
+
+        What one said last may be older than what has come to it since: each must say it some times more.
+        """
         (self.folder / "quiet").touch()
         end = time.monotonic() + PATIENCE
-        while True:
-            for name in NAMES:
-                assert not self.ended(name), self.errors(name)
-            a, b = (self.standing(name) for name in NAMES)
-            if a[0] == b[0] == "idle" and a[2] == b[2]:
-                break
-            assert time.monotonic() < end, (a, b)
+        while not self.agree(SETTLED):
+            if any(map(self.ended, NAMES)):
+                return False
+            assert time.monotonic() < end, [self.diary(name)[-1] for name in NAMES]
             time.sleep(0.05)
+        return True
 
     def close(self) -> None:
         for name in [*self.running]:
@@ -161,7 +166,7 @@ def at_random(kills: int, seed: int) -> Counter[str]:
                     pair.kill(name)
                     pair.start(name)
                     counts["kills"] += 1
-                pair.rest()
+                assert pair.rest(), [*map(pair.errors, NAMES)]
             finally:
                 pair.close()
             conclude(pair, counts)
@@ -182,15 +187,15 @@ def at_points(step: int, first: int = 1) -> Counter[str]:
                 pair.start("b", fault)
                 end = time.monotonic() + PATIENCE
                 while not (dead := pair.ended("b")):
-                    a, b = (pair.standing(name) for name in NAMES)
-                    if a[0] == b[0] == "idle" and a[2] == b[2]:
+                    if pair.agree(1):
                         break  # all is done, and there was no such point
                     assert time.monotonic() < end, pair.errors("b")
                     time.sleep(0.01)
+                dead = dead or not pair.rest()
                 if dead:
                     counts["kills"] += 1
                     pair.start("b")
-                pair.rest()
+                    assert pair.rest(), [*map(pair.errors, NAMES)]
             finally:
                 pair.close()
             conclude(pair, counts)

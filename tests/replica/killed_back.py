@@ -50,23 +50,17 @@ class Back(Pair):
         self.put_back = self.renewed = self.forgot = self.keys = 0
         self.read = dict.fromkeys(NAMES, 0)
 
-    def start(self, name: str, fault: int | None = None) -> None:
-        with (self.folder / f"{name}.diary").open("a") as diary:
-            diary.write("starting\n")  # what it said before is of another life
-        super().start(name, fault)
-
-    def rest(self) -> None:
+    def rest(self) -> bool:
         """As of a pair, for a while; and nobody says that he diverged any more."""
         (self.folder / "quiet").touch()
         end = time.monotonic() + PATIENCE
         while True:
             self.operate()
-            lines = [line.split() for name in NAMES for line in self.diary(name)[-QUIET:]]
-            if all(words[0] == "idle" and words[2] == lines[0][2] for words in lines):
-                return
+            if self.agree(QUIET):
+                return True
             if time.monotonic() > end:
                 said = [(name, self.replica("status", f"{name}.journal", "--json")) for name in NAMES]
-                raise AssertionError(lines[:: QUIET - 1], self.lives, self.lost, self.renewed, said)
+                raise AssertionError(self.lives, self.lost, self.renewed, said)
             time.sleep(0.2)
 
     def wait(self, name: str, most: float = 5.0) -> None:
