@@ -218,11 +218,20 @@ class AppendedLines:
     # -- what stands there already -----------------------------------------------------------------------
 
     def look_at_the_end(self) -> None:
-        """Where the last line of the file has no end, because its writer was killed, begin on a new one."""
-        with suppress(OSError), open(self._earlier, "rb") as stream:
-            if stream.seek(0, os.SEEK_END):
+        """Where the last line of the file has no end, because its writer was killed, begin on a new one.
+
+        Of a write of another that is under way a part may be seen: an empty one of ours waits until it is
+        done, and then the file is longer.
+        """
+        with suppress(OSError), open(self._earlier, "rb", buffering=0) as stream:
+            seen = 0
+            while (size := stream.seek(0, os.SEEK_END)) != seen:
                 stream.seek(-1, os.SEEK_END)
                 self._torn = stream.read(1) != b"\n"
+                if not self._torn:
+                    break
+                seen = size
+                os.write(self._file, b"")
 
     def lock_file(self) -> bool:
         """Keep others from beginning in this file; False where they do not let one, or nothing can.

@@ -256,6 +256,28 @@ def test_threads_lose_nothing_and_tear_nothing(policy: str, tmp_path: Path) -> N
     assert len(found) == len(set(found)) == 1_500
 
 
+def test_a_line_that_another_is_writing_is_not_taken_for_a_torn_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "a.jsonl"
+    line = b'{"process":"b","seq":1,"kind":"internal"}\n'
+    log.write_bytes(line[:20])
+
+    class Slow(Disk):
+        """The system is in the middle of the write of another, and ours wait for it."""
+
+        def write(self, file: int, content: bytes) -> int:
+            with log.open("ab") as other:
+                other.write(line[log.stat().st_size :])
+            return os.write(file, content)
+
+    monkeypatch.setattr(module, "os", Slow([]))
+    with Recorder("a", log) as recorder:
+        recorder.event("x")
+    assert log.read_bytes().startswith(line)
+    assert [each["process"] for each in lines(log)] == ["b", "a"]
+
+
 def test_a_program_that_is_killed_has_lost_nothing_that_it_was_told_is_recorded(tmp_path: Path) -> None:
     program = """
 import os, signal, sys
