@@ -49,7 +49,9 @@ def check(computation: Computation, verdicts: Verdicts) -> None:
                 assert all(classify(computation.restrict(within - {m}))[ordering].closure for m in within)
 
 
-@pytest.mark.parametrize(("messages", "count"), [(0, 1), (1, 2), (2, 16), (3, 178), (4, 2744)])
+@pytest.mark.parametrize(
+    ("messages", "count"), [(0, 1), (1, 2), (2, 16), (3, 178), pytest.param(4, 2744, marks=pytest.mark.slow)]
+)
 def test_all_computations(messages: int, count: int) -> None:
     """2,940 computations with at least one message, of at most four peers, unreceived messages included."""
     every = oracle.computations(messages, 4)

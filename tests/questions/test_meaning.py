@@ -112,6 +112,7 @@ def test_all_microcosms_of_three_events(part: int) -> None:
                 held(random_log(givens, "abc", surely(worlds), rng), worlds, (number, seed), rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_microcosms_of_four_events(part: int) -> None:
     for number, facts in enumerate(up_to_renaming("abcd", superseding=True)):

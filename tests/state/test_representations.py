@@ -281,7 +281,9 @@ def test_events_that_nothing_names_are_answered_after_each_change(given: Givens,
     answered_after_each_change(Microcosm(given), rng)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize(
+    "seed", [*range(20), *(pytest.param(n, marks=pytest.mark.slow) for n in range(20, 60))]
+)
 def test_so_they_are_under_random_rules(seed: int) -> None:
     rng = Random(seed)
     rules = random_rules(rng)

@@ -85,7 +85,7 @@ def layouts(many: int) -> dict[str, str]:
 @pytest.mark.parametrize("form", ["jaeger", "otlp"])
 def test_work_grows_as_the_text_does(layout: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted is every character that is decoded, searched, copied or counted over."""
-    text = layouts(3000)[layout], layouts(6000)[layout]
+    text = layouts(1500)[layout], layouts(3000)[layout]
     if form == "otlp":
         text = tuple(_as_otlp(one) for one in text)
     less, more = (_work(one, form, monkeypatch) for one in text)
