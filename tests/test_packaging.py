@@ -205,7 +205,7 @@ def test_where_the_other_project_is_installed_as_well_the_program_says_so(
 
 def test_the_workflow_runs_what_decides_with_every_python_that_is_named() -> None:
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-    assert "\n      - run: bash .ci/run\n" in workflow
+    assert "\n      - run: bash .ci/run ${{" in workflow
     program = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(program["classifiers"]))
     assert re.findall(r'"(3\.\d+)"', workflow.split("matrix:")[1].split("steps:")[0]) == named
