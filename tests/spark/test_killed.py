@@ -26,7 +26,7 @@ from tests.spark.test_extract import traces
 from tests.spark.test_giant import both
 from tests.spark.test_scan import chained
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 
 class Deadly(Piece):

@@ -70,6 +70,7 @@ def killed_after_writing(sink: Callable[[str], Any]) -> Callable[[str], Any]:
     return make
 
 
+@pytest.mark.slow
 def test_stopped_killed_and_started_again_it_is_the_batch_job(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

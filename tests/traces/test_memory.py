@@ -50,7 +50,7 @@ def test_an_event_of_the_own_format_costs_the_same_in_a_larger_log(kind: str, tm
     assert large < 1.15 * TIMES * small
 
 
-@pytest.mark.parametrize("name", FORMATS[:: draws(2, 1)])
+@pytest.mark.parametrize("name", FORMATS[:: draws(3, 1)])
 def test_an_event_of_another_format_costs_the_same_in_a_larger_log(name: str, tmp_path: Path) -> None:
     def log(size: int) -> Path:
         sample = SAMPLES[name](1, size)
