@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from microcosm.engine.engine import Engine
-from microcosm.errors import Contradiction, MicrocosmError, TextError, Undefined
+from microcosm.errors import Contradiction, MicrocosmError, Stopped, TextError, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import GIVEN_RELATIONS, Correspondence, Relation
 from microcosm.givens.spelling import expect
@@ -27,7 +27,7 @@ from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import concludes
 from microcosm.logic.rulebook import RuleBook
 from microcosm.order.order import lacking
-from microcosm.questions.answers import PROVED, SHOWN, VALUES, Answer, Answers, Witness, up_to
+from microcosm.questions.answers import PROVED, SHOWN, UNDECIDED, VALUES, Answer, Answers, Witness, up_to
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Place, Quantified, Questions
 from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope
@@ -92,12 +92,17 @@ def answers(
         hint = "A question is, for example, never write(key) || write(key)."
         raise TextError("there is no question here", file=read.file, hint=hint)
     log = asked_of(givens, engine, read, build, stop)
-    found = []
-    for answer in Answers(log, exact=exact, stop=stop, shown=shown, proved=proved):
-        if settle and answer.verdict == "open":
-            best = observations(log, answer.question.formula, build, stop)
-            answer = replace(answer, settle=tuple(islice(best, SHOWN)))  # noqa: PLW2901
-        found.append(answer)
+    found = [*Answers(log, exact=exact, stop=stop, shown=shown, proved=proved)]
+
+    def settled(answer: Answer) -> Answer:
+        best = observations(log, answer.question.formula, build, stop)
+        return replace(answer, settle=tuple(islice(best, SHOWN)))
+
+    if settle:
+        try:
+            found = [settled(one) if one.verdict == UNDECIDED else one for one in found]
+        except Stopped:  # of some alone `verify` could not tell that the others were left out
+            log.warnings.append("the search was stopped before it was known what would settle what is open")
     return Answered(found, log.givens, log.warnings)
 
 

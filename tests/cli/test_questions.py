@@ -473,3 +473,15 @@ def test_events_are_found_by_a_value_in_one_way(run: Run, value: object) -> None
     quoted = text.replace('"', '\\"')
     assert run("find", "one.jsonl", f'n = "{quoted}"')[0] == 0
     assert run("events", "one.jsonl", f"n={text}")[0] == 0
+
+
+def test_where_the_search_for_what_settles_is_stopped_the_answers_stay(run: Run) -> None:
+    asked = "assert", "log.jsonl", "lock.ask", "--json"
+    whole, ended = run(*asked), run(*asked, "--limit", "0")
+    assert ended[0] == whole[0]
+    assert "stopped before it was known what would settle" in ended[2]
+    told, of_the_whole = (json.loads(out)["questions"] for _, out, _ in (ended, whole))
+    assert any(one["settle"] for one in of_the_whole)
+    assert told == [{**one, "settle": []} for one in of_the_whole]
+    Path("answer.json").write_text(ended[1])
+    assert run("verify", "log.jsonl", "answer.json")[0] == 0
