@@ -313,13 +313,17 @@ class Engine:
         closed = self.program.order is not None or HAPPENS_BEFORE not in self.program.of
         if closed and _CONCURRENT not in self.memo.program.of:
             return None
-        before, concurrent, related = map(self.memo.judged, (HAPPENS_BEFORE, _CONCURRENT, _RELATED))
+        concurrent = self.memo.judged(_CONCURRENT)
+        rows, cols = concurrent.support()
+        doubtful = (rows | cols) & ~self._surely_clean()
+        if closed and not doubtful:
+            return None
+        before, related = map(self.memo.judged, (HAPPENS_BEFORE, _RELATED))
         if not closed:
             for x in bits(before.support()[0]):
                 if both := before.row(x) & before.col(x):
                     return self._clash(x, Relation.BEFORE, Relation.BEFORE, lowest(both))
-        rows, cols = concurrent.support()
-        for x in bits((rows | cols) & ~self._surely_clean()):
+        for x in bits(doubtful):
             row = concurrent.row(x) | concurrent.col(x)
             if found := _excluded(x, row, before, related):
                 return self._clash(x, Relation.CONCURRENT, *found)

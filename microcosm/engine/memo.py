@@ -220,8 +220,8 @@ class Memo:
     @cached_property
     def others(self) -> list[tuple[Relation, Holds]]:
         """What says whether another verdict is judged online, the most accurate first."""
-        judged = [(relation, self.judged(pred)) for relation, pred in ONLINE.items()]
-        return [(r, found.holds) for r, found in judged[1:] if not isinstance(found, Empty)]
+        judged = [(r, self.judged(pred)) for r, pred in ONLINE.items() if r is not Relation.BEFORE]
+        return [(r, found.holds) for r, found in judged if not isinstance(found, Empty)]
 
     def any_of(
         self, judgement: Judgement, instead: Mapping[LiteralSource, RowRelation] | None = None

@@ -84,7 +84,8 @@ class Prover:
         plan = memo.program.of[pred]
         given = self._engine.ground.given[Relation.BEFORE]
         if plan.plain and given.compressed:
-            path = _path_over_rows(given, x, y, self._engine.order.past(y))
+            direct = given.holds(x, y)
+            path = [x, y] if direct else _path_over_rows(given, x, y, self._engine.order.past(y))
         else:
             path = self._engine.chain(x, y) or []
         for columns in self._steps.columns:

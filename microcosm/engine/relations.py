@@ -356,15 +356,19 @@ class GivenRelation(PairRelation):
 
     @cached_property
     def ascends(self) -> bool:
-        """Whether nothing is given but pairs that lead upwards, as they were stated: these have no cycle."""
+        """Whether nothing is given but pairs that lead upwards, stated or by right clocks: no cycle is."""
+        if self.rightly_clocked:
+            return True
         stated = None if self.compressed or self._chain else self._columns
         return stated is not None and all(map(lt, *stated))
 
     def way(self, a: int, b: int) -> list[int] | None:
         """A shortest chain of pairs, which ascend, between two positions, both included; None where none is.
 
-        Cost: that of `shortest_way`.
+        Cost: that of `shortest_way`; of right clocks, which give all pairs, a comparison.
         """
+        if self.rightly_clocked:
+            return [a, b] if self.covers(a, b) else None
         lefts, rights = self._columns or ((), ())
         return shortest_way(lefts, rights, a, b)
 

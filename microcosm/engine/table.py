@@ -46,18 +46,24 @@ class Tables:
         self.bodies = plan.bodies
         self.symmetric = plan.symmetric
         self.preds = tuple(plan.bodies)
-        shared: dict[object, Pointwise] = {}
-        self.rules: list[TableRule] = []
         self.searchable = plan.searchable
-        for rule, here, rest, reads in plan.parts:
-            key = (frozenset(here.ones), frozenset(here.pairs))
-            if key not in shared:
-                shared[key] = Pointwise(here.ones, here.pairs, scope)
-            self.rules.append(TableRule(rule.head, rule, shared[key], rest, reads))
+        self._parts = plan.parts
         self.settled: list[list[int]] = []
         """Of each predicate every row, once they are known."""
         self._columns: dict[Pred, list[int]] = {}
         self._log: dict[Pred, dict[int, list[tuple[int, int]]]] | None = None
+
+    @cached_property
+    def rules(self) -> list[TableRule]:
+        """The rules with what bounds them, made when a pair is first asked for: they read the order."""
+        shared: dict[object, Pointwise] = {}
+        rules = []
+        for rule, here, rest, reads in self._parts:
+            key = (frozenset(here.ones), frozenset(here.pairs))
+            if key not in shared:
+                shared[key] = Pointwise(here.ones, here.pairs, self.scope)
+            rules.append(TableRule(rule.head, rule, shared[key], rest, reads))
+        return rules
 
     def forget(self) -> None:
         """Drop all that was remembered; the ground has changed."""

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, count, islice, pairwise, repeat
 from operator import eq, itemgetter, le
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from microcosm.givens.columns import OrderColumns
 from microcosm.givens.event_table import EventTable, Mapped, Repeated
@@ -108,7 +108,7 @@ class SpanLog:
         spans.parent += _ids(records, "parentSpanId")
         links = [record.get("links") for record in records]
         spans.links += map(otlp_links, links, traces) if any(links) else repeat((), len(links))
-        calls = [*zip(services, [text_of(record.get("name")) for record in records], strict=True)]
+        calls = [*zip(services, _texts(records, "name"), strict=True)]
         spans.call += map(self._calls.setdefault, calls, calls)
         kinds = [record.get("kind") for record in records]
         spans.kind += map(kind_of, kinds) if any(kinds) else repeat("", len(kinds))
@@ -331,18 +331,27 @@ def _seq(event: int) -> int:
     return 1 + (event & 1)
 
 
+def _texts(records: Records, key: str) -> list[str]:
+    """What a field of each object has where text is meant."""
+    found: list[Any] = [record.get(key, "") for record in records]
+    try:
+        "".join(found)
+    except TypeError:  # not all are texts
+        return [*map(text_of, found)]
+    return found
+
+
 def _ids(records: Records, key: str) -> list[str]:
     """The ids that a field of each object has."""
-    found = [text_of(record.get(key)) for record in records]
+    found = _texts(records, key)
     every = "".join(found)
     return found if every == every.lower() and "=" not in every else [*map(otlp_id, found)]
 
 
 def _times(records: Records, key: str) -> Iterable[int]:
     """The times that a field of each object has, 0 where there is none."""
-    found = [record.get(key) for record in records]
-    texts = [*map(text_of, found)]
+    texts = _texts(records, key)
     every = "".join(texts)
     if every.isascii() and every.isdigit() and max(map(len, texts)) < 20 and all(texts):
         return map(int, texts)
-    return (time_of(time) or 0 for time in found)
+    return (time_of(record.get(key)) or 0 for record in records)

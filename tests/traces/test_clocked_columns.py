@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import event, example, given
@@ -277,6 +278,7 @@ def _other(clocks: ClockColumns, names: list[str], a: int, b: int) -> bool:
     st.integers(1, 4),
     st.booleans(),
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30), st.booleans()), max_size=4),
+    st.randoms(use_true_random=False),
 )
 def test_a_microcosm_of_columns_answers_as_one_of_the_same_clocks(
     tmp_path_factory: pytest.TempPathFactory,
@@ -284,8 +286,9 @@ def test_a_microcosm_of_columns_answers_as_one_of_the_same_clocks(
     processes: int,
     in_labels: bool,
     changes: list[tuple[int, int, bool]],
+    rng: Random,
 ) -> None:
-    """Also when more is given, and taken away again."""
+    """The first pair, all of them, also when more is given, and taken away again."""
     clocks = columns_of(tmp_path_factory, steps, processes)
     names = [*clocks, "outside"]
     apart = read_givens("")
@@ -298,8 +301,11 @@ def test_a_microcosm_of_columns_answers_as_one_of_the_same_clocks(
             patch.setattr(tuning, "EVENTS_A_CHAIN", 0)
         mine, theirs = Microcosm(columns), Microcosm(apart)
         assert mine.givens == theirs.givens
-        for a, b in permutations(names, 2):
+        pairs = [*permutations(names, 2)]
+        rng.shuffle(pairs)
+        for a, b in pairs[: rng.choice([0, 1, len(pairs)])]:
             assert mine.online(a, b) == theirs.online(a, b)
+            assert str(mine.why(a, b)) == str(theirs.why(a, b))
         for a, b, adds in changes:
             left, right = names[a % len(names)], names[b % len(names)]
             if left == right:
