@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise, permutations
+from pathlib import Path
 from random import Random
 
 import networkx
@@ -232,6 +233,33 @@ def test_the_first_pair_is_found_without_the_order(given: Givens, rng: Random) -
             for x, y in rng.sample(pairs, min(len(pairs), 3)):
                 assert first.online(x, y) is rows.online(x, y)
             assert first.online(b, a) is rows.online(b, a)
+
+
+CLOCKED = """p {"p": 1}
+one
+q {"q": 1}
+two
+q {"p": 1, "q": 2}
+three
+r {"r": 1}
+four
+"""
+
+
+@pytest.mark.parametrize(("a", "b", "verdict"), [("p:1", "q:2", "<"), ("p:1", "r:1", "||")])
+def test_of_right_clocks_no_order_is_made_for_the_first_pair(
+    tmp_path: Path, a: str, b: str, verdict: str
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(CLOCKED, encoding="utf-8")
+    with by_labels(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("microcosm.engine.memo.happens_before", None)
+        known = Microcosm.from_trace(path)
+        assert str(known.online(a, b)) == verdict
+        assert proved(known, a, b) is not None
+    with by_labels():
+        assert str(known.online("p:1", "q:1")) == "||"
+        assert isinstance(order(known), Labels)
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=14), st.integers(0, 2))
