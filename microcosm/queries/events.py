@@ -110,8 +110,10 @@ def found_by(pattern: str) -> Callable[[EventRow], bool]:
         raise NotOneEvent(f"cannot look for /{pattern}/: {error}") from None
 
     def found(row: EventRow) -> bool:
-        texts = (row.label, row.name, f"{row.name} {row.label}") if row.label else (row.name,)
-        return any(map(search, texts))
+        name, label = row.name, row.label
+        if not label:
+            return search(name) is not None
+        return bool(search(label) or search(name) or search(f"{name} {label}"))
 
     return found
 

@@ -24,7 +24,7 @@ import os
 import re
 from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
@@ -246,13 +246,12 @@ class LeftOut:
 
     # -- sendings and receptions -----------------------------------------------------------------------
 
-    def settled(self, event: TraceEvent) -> Iterator[TraceEvent]:
+    def settled(self, event: TraceEvent) -> Iterable[TraceEvent]:
         """The events that may go on, in the order in which they came; a kind that was left out is ``""``."""
         if event.kind and not self.waiting:
-            yield event
-            return
+            return (event,)
         self.waiting.append(event)
-        yield from self.rest(final=False)
+        return self.rest(final=False)
 
     def remember_all(self) -> None:
         """Keep all sendings in mind: a line left something out."""

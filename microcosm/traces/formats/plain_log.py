@@ -100,8 +100,9 @@ def first(fields: dict[str, Any], names: Iterable[str], take: Callable[..., obje
 
 def process_of(fields: dict[str, Any], named: Named, take: Callable[..., object] = dict.get) -> str:
     """The process that fields name, which `take` may take away; else the one that the file stands for."""
-    told = (first(fields, names, take) for names in _naming(tuple(fields)))
-    return "/".join(filter(None, told)) or named()
+    may_be = _naming(tuple(fields))
+    told = [name for names in may_be if (name := first(fields, names, take))] if may_be else ()
+    return "/".join(told) or named()
 
 
 @lru_cache
@@ -136,16 +137,16 @@ class PlainLog:
         self._latest = {}
         self._again = False
 
-    def events(self, plain: PlainLine, text: str, file: str, line: int) -> Iterator[TraceEvent]:
+    def events(self, plain: PlainLine, text: str, file: str, line: int) -> Iterable[TraceEvent]:
         """The event of a line that is `text`, and those that waited for it. Raises `BadLine`."""
         process = plain.process or self.named_by(file)
-        if not writable(process) or not writable(plain.label):
+        if not (plain.label.isascii() and process.isascii()) and not writable(process + plain.label):
             raise BadLine("half of a surrogate pair is no text")
         if plain.message is None and (plain.to or plain.kind not in ("", "internal")):
             what = "`to`" if plain.to else f"`{plain.kind}`"
             raise BadLine(f"{what} says that there is a message, but `message` is missing")
         if plain.time is not None and self._is_repeated(process, plain.time, text, file, line):
-            return
+            return ()
         self._any = True
         if plain.seq is None:
             process, seq = self._left_out.place(process, self._trace, file, line)
@@ -172,11 +173,11 @@ class PlainLog:
         if event.numbered:
             self._options.positions[event.trace, process].add(seq)
         elif (placed := in_execution(event, self._options, self._report)) is None:
-            return
+            return ()
         else:
             event = placed
         self._left_out.remember(event)
-        yield from self._left_out.settled(event)
+        return self._left_out.settled(event)
 
     def named_by(self, file: str) -> str:
         """The process that a file stands for: its name without ending, and its folder where that is needed.
@@ -298,29 +299,32 @@ class _Taken:
         self._held: tuple[PlainLine, str, int] | None = None
         self._following: list[str] = []
 
-    def take(self, plain: PlainLine, text: str, line: int) -> Iterator[TraceEvent]:
+    def take(self, plain: PlainLine, text: str, line: int) -> Iterable[TraceEvent]:
         """The event of the line before; this one, which is `text`, is at hand from now on."""
-        yield from self.end()
+        before = self.end()
         self._held = plain, text, line
+        return before
 
     def follow(self, line: int, text: str) -> None:
         """A line that belongs to no record follows on the one at hand."""
         if self.unread.add(line, text) and len(self._following) < records.SPAN:
             self._following.append(text)
 
-    def end(self) -> Iterator[TraceEvent]:
+    def end(self) -> Iterable[TraceEvent]:
         """The event of the line at hand: what comes next does not follow on it."""
         held, self._held = self._held, None
+        found: Iterable[TraceEvent] = ()
         if held is not None:
             plain, text, line = held
             if self._following:
                 plain.attributes = {FOLLOWING: "\n".join(self._following), **plain.attributes}
+                self._following.clear()
             try:
-                yield from self._log.events(plain, text, self._file, line)
+                found = self._log.events(plain, text, self._file, line)
             except BadLine as fault:
                 self._report.add("bad-line", str(fault), file=self._file, line=line, lost=1, lines=1)
-        self._following.clear()
         self.unread.end()
+        return found
 
 
 def read_lines(
@@ -409,8 +413,7 @@ def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:
     """The line that named texts make; those of other names become attributes. Raises `BadLine`."""
     for known in ("host", "process", "event"):
         groups.pop(known, None)
-    kind, to, seq = (str(groups.pop(name, "") or "").strip() for name in ("kind", "to", "seq"))
-    message, time = (str(groups.pop(name, "") or "").strip() or None for name in ("message", "time"))
+    kind, to, seq, message, time = [str(groups.pop(name, "") or "").strip() for name in _GROUPS]
     if kind and kind.lower() not in KIND_WORDS:
         raise BadLine(f"`kind` must be one of {', '.join(sorted(KINDS))}, not {kind}")
     if seq and not (seq.isascii() and seq.isdigit() and len(seq) < 19 and 1 <= int(seq) <= LARGEST):
@@ -418,14 +421,19 @@ def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:
     receivers = tuple(dict.fromkeys(re.split(r"[\s,;]+", to))) if to else ()
     kind, position = KIND_WORDS[kind.lower()] if kind else "", int(seq) if seq else None
     more = groups or NOTHING
-    return PlainLine(process.strip(), label.strip(), time, more, kind, message, receivers, position)
+    return PlainLine(
+        process.strip(), label.strip(), time or None, more, kind, message or None, receivers, position
+    )
+
+
+_GROUPS = ("kind", "to", "seq", "message", "time")
 
 
 def names_message(fields: Mapping[str, object]) -> bool:
     """Whether the field `message` of a line names one that is sent or received, as `to` or `kind` say."""
-    kind = fields.get("kind")
-    said = "to" in fields or KIND_WORDS.get(str(kind).lower(), "internal") != "internal"
-    return said and type(fields.get("message")) is str
+    if type(fields.get("message")) is not str:
+        return False
+    return "to" in fields or KIND_WORDS.get(str(fields.get("kind")).lower(), "internal") != "internal"
 
 
 def with_message(line: PlainLine, more: dict[str, object]) -> PlainLine:

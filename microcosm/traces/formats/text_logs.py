@@ -22,6 +22,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from itertools import chain, islice
 
 from microcosm.traces.event import TraceEvent
@@ -299,24 +300,28 @@ def read_dated(stream: Lines, file: str, report: Report, options: Options) -> It
 
 # -- logfmt --------------------------------------------------------------------------------------------------
 
-_PAIR = re.compile(r'([A-Za-z_@][\w.@/-]*)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s+|$)')
+_PAIR = re.compile(r'([A-Za-z_@][\w.@/-]*+)(?:=("[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s"]*+))?(?:\s++|$)')
 _TEXTS = ("msg", "message", "event")
 _TIMES = ("time", "ts", "timestamp", "t", "at")
 _SAID = {*_TEXTS, *_TIMES, "level", "lvl", "severity"}
 
 
-def _pairs(text: str) -> dict[str, str]:
+def _pairs(text: str) -> dict[str, object]:
     """The pairs of a line, which begins with one; a key alone is `true`. None where it has something else."""
-    found: dict[str, str] = {}
-    at, text = 0, text.strip()
-    while at < len(text):
-        pair = _PAIR.match(text, at)
-        if pair is None or (pair[2] is None and not at):
+    found: dict[str, object] = {}
+    end, text = 0, text.strip()
+    for pair in _PAIR.finditer(text):
+        key, value = pair.groups()
+        if pair.start() != end or (value is None and not end):
             return {}
-        value = "true" if pair[2] is None else pair[2]
-        found.setdefault(pair[1], re.sub(r"\\(.)", r"\1", value[1:-1]) if value[:1] == '"' else value)
-        at = pair.end()
-    return found
+        if value is None:
+            value = "true"
+        elif value[:1] == '"':
+            value = re.sub(r"\\(.)", r"\1", value[1:-1]) if "\\" in value else value[1:-1]
+        if key not in found:
+            found[key] = value
+        end = pair.end()
+    return found if end == len(text) else {}
 
 
 def _is_logfmt(text: str) -> bool:
@@ -425,7 +430,7 @@ def read_csv(stream: Lines, file: str, report: Report, options: Options) -> Iter
                 raise BadLine("a quoted cell does not end, or something follows it")
             raise BadLine(f"{len(cells)} cells, where the first line names {len(header)} columns")
         names = (name.lower() if name.lower() in _COLUMNS else name for name in header)
-        fields = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+        fields: dict[str, object] = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
         position = of_groups("", "", {"seq": fields.pop("seq", "")}).seq
         line = _of_fields(fields, named)
         line.seq = position
@@ -484,16 +489,24 @@ def _cells(text: str, sign: str) -> list[str]:
         return []
 
 
-def _of_fields(fields: dict[str, str], named: Named) -> PlainLine:
+@lru_cache
+def _roles(keys: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Those of some fields that may be the label, and the one that is the time: most lines have the same."""
+    labels = tuple(name for name in _LABELS if name in keys)
+    return labels, next((name for name in _COLUMN_TIMES if name in keys), "")
+
+
+def _of_fields(fields: dict[str, object], named: Named) -> PlainLine:
     """The event that named texts are; its label is the first of those that say what happened.
 
-    `message` names a message where `kind` or `to` says that one is sent or received.
+    `message` names a message where `kind` or `to` says that one is sent or received. What is left of the
+    fields are its attributes.
     """
-    more: dict[str, object] = dict(fields)
-    tells = names_message(more)
-    label = next((name for name in _LABELS if name in more and not (tells and name == "message")), None)
-    text = str(more.pop(label)) if label is not None else ""
-    time = next((more.pop(name) for name in _COLUMN_TIMES if name in more), None)
-    process = process_of(more, named, dict.pop)
-    pid = more.pop("pid", None)
-    return with_message(PlainLine(f"{process}[{pid}]" if pid else process, text, time, more), more)
+    labels, time = _roles(tuple(fields))
+    if labels[:1] == ("message",) and names_message(fields):
+        labels = labels[1:]
+    text = str(fields.pop(labels[0])) if labels else ""
+    at = fields.pop(time, None)
+    process = process_of(fields, named, dict.pop)
+    pid = fields.pop("pid", None)
+    return with_message(PlainLine(f"{process}[{pid}]" if pid else process, text, at, fields), fields)
