@@ -20,6 +20,7 @@ from microcosm.traces.formats.plain_log import (
     process_of,
     read_lines,
     with_message,
+    within,
 )
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -184,7 +185,8 @@ def logging(record: Fields, named: Named) -> PlainLine:
 
 def _text(record: Fields) -> str | None:
     """The field that has the text of a line; `message` only where it does not name one that is sent."""
-    texts = [name for name in _TEXTS if type(field_of(record, name)) is str]
+    may_be = within(_TEXTS, tuple(record))
+    texts = [name for name in may_be if type(field_of(record, name)) is str]
     if len(texts) > 1 and texts[0] == "message" and names_message(record):
         return texts[1]
     return next(iter(texts), None)
@@ -206,7 +208,8 @@ def _logged(record: Fields, text: str, named: Named) -> PlainLine:
         raise BadLine(f"`{text}` must be text")
     more = {name: value for name, value in record.items() if name != text}
     time, process = _time(more), process_of(record, named)
-    pid = next((pid for name in _PIDS if type(pid := field_of(record, name)) is int), None)
+    may_be = within(_PIDS, tuple(record))
+    pid = next((pid for name in may_be if type(pid := field_of(record, name)) is int), None)
     line = PlainLine(process if pid is None else f"{process}[{pid}]", label, time, more)
     return line if text == "message" else with_message(line, more)
 

@@ -106,10 +106,19 @@ def process_of(fields: dict[str, Any], named: Named, take: Callable[..., object]
 
 
 @lru_cache
-def _naming(keys: tuple[str, ...]) -> list[list[str]]:
-    """The names of `NAMING` that lines with some keys may have: most lines of a log have the same."""
-    may_be = ([name for name in names if {name, name.partition(".")[0]} & {*keys}] for names in NAMING)
-    return [*filter(None, may_be)]
+def within(names: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some names of fields that lines with some keys may have: most lines of a log have the same.
+
+    >>> within(("host", "host.name", "node"), ("level", "host"))
+    ('host', 'host.name')
+    """
+    return tuple(name for name in names if {name, name.partition(".")[0]} & {*keys})
+
+
+@lru_cache
+def _naming(keys: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The names of `NAMING` that lines with some keys may have."""
+    return [may_be for names in NAMING if (may_be := within(names, keys))]
 
 
 class PlainLog:

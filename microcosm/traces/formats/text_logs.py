@@ -417,21 +417,22 @@ def detects_csv(head: str, path: str) -> int:
 def read_csv(stream: Lines, file: str, report: Report, options: Options) -> Iterator[TraceEvent]:
     """The events of a file, a row each; the first names the columns."""
     header: list[str] = []
+    names: list[str] = []
     sign = _separator(next((line for line in stream.head.split("\n") if line.strip()), ""))
 
     def line_of(text: str, named: Named) -> PlainLine | None:
         cells = [cell.strip() for cell in _cells(text, sign)]
         if not header:
             header.extend(cells)
+            names.extend(name.lower() if name.lower() in _COLUMNS else name for name in header)
         if cells == header:
             return PASSED_OVER  # the first line, and where files were put together
         if len(cells) != len(header):
             if not cells:
                 raise BadLine("a quoted cell does not end, or something follows it")
             raise BadLine(f"{len(cells)} cells, where the first line names {len(header)} columns")
-        names = (name.lower() if name.lower() in _COLUMNS else name for name in header)
         fields: dict[str, object] = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
-        position = of_groups("", "", {"seq": fields.pop("seq", "")}).seq
+        position = of_groups("", "", {"seq": fields.pop("seq")}).seq if "seq" in fields else None
         line = _of_fields(fields, named)
         line.seq = position
         return line
