@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, partial
+from heapq import heappop, heappush
 from itertools import accumulate, chain, compress, count, filterfalse, pairwise, repeat
 from operator import eq, itemgetter, lt, methodcaller, ne
 from typing import Literal, TypeAlias, overload
@@ -26,7 +27,6 @@ from typing import Literal, TypeAlias, overload
 from microcosm.givens.columns import MessageColumns, OrderColumns
 from microcosm.givens.event_table import NOTHING, EventTable, Mapped, Repeated, in_turn
 from microcosm.givens.givens import Givens
-from microcosm.order.happens_before import causal_order
 from microcosm.traces.event import in_trace, writable
 from microcosm.traces.report import OF_SEVERAL, Extraction, Report
 from microcosm.traces.text.lines import Lines
@@ -350,14 +350,36 @@ class LogColumns:
                 self._origins[process] = origins = array("q", map(self._sending.get, heard, repeat(_UNREAD)))
                 if _UNREAD in origins:
                     return False
-        lefts, rights = _no_events(), _no_events()
-        for thread in self._threads.values():
-            lefts += thread[:-1]
-            rights += thread[1:]
-        for process, receipts in self._receipts.items():
-            lefts += self._origins[process]
-            rights += receipts
-        return bool(causal_order(len(self), lefts, rights))
+        return self._can_be_in_turn()
+
+    def _can_be_in_turn(self) -> bool:
+        """Whether an order has each process in that of its lines, and every reception after its sending.
+
+        Each process goes on to the first reception of which the sending is still to come. Cost: a step for
+        each reception.
+        """
+        end, owner = len(self), self._process
+        reached = dict.fromkeys(self._threads, end)
+        """Up to where the events of each process are done: all of one that receives nothing."""
+        reached.update(dict.fromkeys(self._receipts, 0))
+        ahead = {p: zip(found, self._origins[p], strict=True) for p, found in self._receipts.items()}
+        waiting: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        """Who waits for which events of a process: a heap."""
+        ready = [*self._receipts]
+        while ready:
+            process = ready.pop()
+            for receipt, origin in ahead[process]:
+                reached[process] = receipt
+                sender = owner[origin]
+                if reached[sender] <= origin:
+                    heappush(waiting[sender], (origin, process))
+                    break
+            else:
+                reached[process] = end
+            others = waiting[process]
+            while others and others[0][0] < reached[process]:
+                ready.append(heappop(others)[1])
+        return min(reached.values()) == end
 
     def extraction(self, report: Report) -> Extraction:
         """The microcosm, as `extract` makes it of the same events."""
