@@ -128,7 +128,10 @@ Entry = TypeVar("Entry", str, int)
 def _each(column: Sequence[Entry | None], write: Callable[[Sequence[Entry]], Iterable[str]]) -> Iterator[str]:
     """The text that `write` makes of each entry of a column, once for all that are equal; none of None."""
     entries = [entry for entry in dict.fromkeys(column) if entry is not None]
-    found: dict[Entry | None, str] = dict(zip(entries, write(entries), strict=True))
+    written = write(entries)
+    if len(entries) == len(column):  # no two are equal, and none is None
+        return iter(written)
+    found: dict[Entry | None, str] = dict(zip(entries, written, strict=True))
     found[None] = ""
     return map(found.__getitem__, column)
 
@@ -147,7 +150,10 @@ def _attributes(rows: Sequence[Mapping[str, object]], names: Mapping[str, str]) 
     keys = {key: f" {names[key]}=" for key in dict.fromkeys(every)}
     values = _all_shown([*chain.from_iterable(row.values() for row in rows)])
     words = map(add, map(keys.__getitem__, every), values)
-    return ("".join(islice(words, many)) for many in map(len, rows))
+    sizes = [*map(len, rows)]
+    if sizes.count(sizes[0]) == len(sizes):
+        return map("".join, zip(*repeat(words, sizes[0]), strict=True))
+    return ("".join(islice(words, many)) for many in sizes)
 
 
 def _places(files: Sequence[str], lines: Sequence[int], names: Mapping[str, str]) -> Iterator[str]:
