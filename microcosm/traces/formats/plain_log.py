@@ -327,11 +327,11 @@ class _Taken:
             plain, text, line = held
             if self._following:
                 plain.attributes = {FOLLOWING: "\n".join(self._following), **plain.attributes}
-                self._following.clear()
             try:
                 found = self._log.events(plain, text, self._file, line)
             except BadLine as fault:
                 self._report.add("bad-line", str(fault), file=self._file, line=line, lost=1, lines=1)
+        self._following.clear()
         self.unread.end()
         return found
 

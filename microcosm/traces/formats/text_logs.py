@@ -491,10 +491,10 @@ def _cells(text: str, sign: str) -> list[str]:
 
 
 @lru_cache
-def _roles(keys: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+def _roles(keys: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
     """Those of some fields that may be the label, and the one that is the time: most lines have the same."""
     labels = tuple(name for name in _LABELS if name in keys)
-    return labels, next((name for name in _COLUMN_TIMES if name in keys), "")
+    return labels, next((name for name in _COLUMN_TIMES if name in keys), None)
 
 
 def _of_fields(fields: dict[str, object], named: Named) -> PlainLine:
@@ -507,7 +507,7 @@ def _of_fields(fields: dict[str, object], named: Named) -> PlainLine:
     if labels[:1] == ("message",) and names_message(fields):
         labels = labels[1:]
     text = str(fields.pop(labels[0])) if labels else ""
-    at = fields.pop(time, None)
+    at = None if time is None else fields.pop(time)
     process = process_of(fields, named, dict.pop)
     pid = fields.pop("pid", None)
     return with_message(PlainLine(f"{process}[{pid}]" if pid else process, text, at, fields), fields)

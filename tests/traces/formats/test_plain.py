@@ -825,20 +825,17 @@ def test_a_traceback_goes_with_the_line_above_it(log: str, language: str, tmp_pa
     assert report.counts["unparsed-text"] == 2
 
 
+NO_EVENTS = st.lists(st.sampled_from(["  at a.b(c:1)", "Caused by: x", "so it is", "# no words"]), max_size=5)
+
+
 @given(
-    blocks=st.lists(
-        st.tuples(
-            st.sampled_from(["got it", "x=1"]),
-            st.lists(
-                st.sampled_from(["  at a.b(c:1)", "Caused by: x", "so it is", "# no words"]), max_size=5
-            ),
-        ),
-        min_size=1,
-        max_size=8,
-    )
+    before=NO_EVENTS,
+    blocks=st.lists(st.tuples(st.sampled_from(["got it", "x=1"]), NO_EVENTS), min_size=1, max_size=8),
 )
-def test_every_line_is_in_an_event_or_is_a_comment(blocks: list[tuple[str, list[str]]]) -> None:
-    lines = []
+def test_every_line_behind_the_first_event_is_in_one_or_is_a_comment(
+    before: list[str], blocks: list[tuple[str, list[str]]]
+) -> None:
+    lines = [*before]
     for at, (label, following) in enumerate(blocks):
         lines += [f"2024-05-01 12:00:{at:02} INFO {label}", *following]
     events, report = read_text("\n".join(lines) + "\n", "dated")
@@ -847,6 +844,11 @@ def test_every_line_is_in_an_event_or_is_a_comment(blocks: list[tuple[str, list[
         words = [line for line in following if not line.startswith("#")]
         assert event.attributes.get("following", "") == "\n".join(words)
     assert report.counts.keys() <= {"unparsed-text", "comment"}
+
+
+def test_a_column_without_a_name_is_an_attribute_without_one() -> None:
+    (event,), _ = read_text(",process,label\nx,p,got it\n", "csv")
+    assert event.attributes == {"": "x"}
 
 
 def test_keys_alone_in_logfmt_are_true() -> None:
