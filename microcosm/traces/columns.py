@@ -356,7 +356,7 @@ class LogColumns:
         """Whether an order has each process in that of its lines, and every reception after its sending.
 
         Each process goes on to the first reception of which the sending is still to come. Cost: a step for
-        each reception.
+        each reception, and for one that has to wait the logarithm of how many do.
         """
         end, owner = len(self), self._process
         reached = dict.fromkeys(self._threads, end)
