@@ -17,10 +17,10 @@ from microcosm.traces.formats.plain_log import (
     field_of,
     first,
     names_message,
+    possible,
     process_of,
     read_lines,
     with_message,
-    within,
 )
 from microcosm.traces.options import Options
 from microcosm.traces.report import Report
@@ -185,7 +185,7 @@ def logging(record: Fields, named: Named) -> PlainLine:
 
 def _text(record: Fields) -> str | None:
     """The field that has the text of a line; `message` only where it does not name one that is sent."""
-    may_be = within(_TEXTS, tuple(record))
+    may_be = possible(_TEXTS, tuple(record))
     texts = [name for name in may_be if type(field_of(record, name)) is str]
     if len(texts) > 1 and texts[0] == "message" and names_message(record):
         return texts[1]
@@ -208,7 +208,7 @@ def _logged(record: Fields, text: str, named: Named) -> PlainLine:
         raise BadLine(f"`{text}` must be text")
     more = {name: value for name, value in record.items() if name != text}
     time, process = _time(more), process_of(record, named)
-    may_be = within(_PIDS, tuple(record))
+    may_be = possible(_PIDS, tuple(record))
     pid = next((pid for name in may_be if type(pid := field_of(record, name)) is int), None)
     line = PlainLine(process if pid is None else f"{process}[{pid}]", label, time, more)
     return line if text == "message" else with_message(line, more)

@@ -101,24 +101,24 @@ def first(fields: dict[str, Any], names: Iterable[str], take: Callable[..., obje
 def process_of(fields: dict[str, Any], named: Named, take: Callable[..., object] = dict.get) -> str:
     """The process that fields name, which `take` may take away; else the one that the file stands for."""
     may_be = _naming(tuple(fields))
-    told = [name for names in may_be if (name := first(fields, names, take))] if may_be else ()
-    return "/".join(told) or named()
+    return "/".join([name for names in may_be if (name := first(fields, names, take))]) or named()
 
 
-@lru_cache
-def within(names: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
+@lru_cache(maxsize=1024)
+def possible(names: tuple[str, ...], keys: tuple[str, ...]) -> tuple[str, ...]:
     """Those of some names of fields that lines with some keys may have: most lines of a log have the same.
 
-    >>> within(("host", "host.name", "node"), ("level", "host"))
+    >>> possible(("host", "host.name", "node"), ("level", "host"))
     ('host', 'host.name')
     """
-    return tuple(name for name in names if {name, name.partition(".")[0]} & {*keys})
+    there = {*keys}
+    return tuple(name for name in names if name in there or name.partition(".")[0] in there)
 
 
 @lru_cache
 def _naming(keys: tuple[str, ...]) -> list[tuple[str, ...]]:
     """The names of `NAMING` that lines with some keys may have."""
-    return [may_be for names in NAMING if (may_be := within(names, keys))]
+    return [may_be for names in NAMING if (may_be := possible(names, keys))]
 
 
 class PlainLog:
@@ -418,6 +418,10 @@ def read_pattern(stream: Lines, file: str, report: Report, options: Options) -> 
         )
 
 
+_GROUPS = ("kind", "to", "seq", "message", "time")
+"""The groups that are no attributes, nor who did what."""
+
+
 def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:
     """The line that named texts make; those of other names become attributes. Raises `BadLine`."""
     for known in ("host", "process", "event"):
@@ -433,9 +437,6 @@ def of_groups(process: str, label: str, groups: dict[str, object]) -> PlainLine:
     return PlainLine(
         process.strip(), label.strip(), time or None, more, kind, message or None, receivers, position
     )
-
-
-_GROUPS = ("kind", "to", "seq", "message", "time")
 
 
 def names_message(fields: Mapping[str, object]) -> bool:
