@@ -23,13 +23,14 @@ itself is not answered. Nor is what it receives twice: which of the two came fir
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Set
 from functools import cache, cached_property
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from microcosm.errors import RuleError
-from microcosm.givens.relation import GIVEN_RELATIONS, Relation, between, too_late
+from microcosm.givens.relation import GIVEN_RELATIONS, Clock, Relation, between, too_late
 
 if TYPE_CHECKING:
     from microcosm.givens.columns import Message
@@ -285,6 +286,63 @@ def owned(givens: Givens) -> Iterator[tuple[str, str]]:
     yield from ((message.event, message.process) for message in givens.messages)
     for process, events in givens.processes.items():
         yield from ((event, process) for event in events)
+
+
+def lines(givens: Givens) -> dict[str, list[str]]:
+    """The events of each process, as far as the log is stated to tell all of them; also those that only a
+    clock says are of it. Cost: linear.
+    """
+    events = covered(givens) if isinstance(givens.complete, tuple) else None
+    found: dict[str, list[str]] = {}
+    for event, process in {
+        *owned(givens),
+        *((event, clock.process) for event, clock in givens.clocks.items()),
+    }:
+        if events is None or event in events:
+            found.setdefault(process, []).append(event)
+    return found
+
+
+def undirected(givens: Givens) -> Iterator[Iterable[str]]:
+    """The groups of events of which each two are given to be related, in whatever direction. Cost: linear."""
+    facts = givens.external.values() if givens.order_columns is None else ()
+    yield from ((f.left, f.right) for f in facts if f.relation is Relation.RELATED)
+    yield from givens.tokens.values()
+
+
+def unexplained(givens: Givens, rank: Callable[[str], int]) -> str | None:
+    """What a clock has seen without a complete log telling how, in words; None where there is nothing.
+
+    Clocks stand for messages that are not recorded one by one. Whoever has seen a value of a process has seen
+    the event that counted it, and perhaps others that share the value or have no clock: nobody knows. So each
+    value that is seen must be one event's alone, and that be in the log, unless the event before in the
+    process, or one that is stated to come before as by a message, had seen as much. Where no message is
+    recorded, each event must have a clock. `rank` grows along the order, and orders each process. Cost:
+    linear in what is given and the entries of clocks, plus sorting.
+    """
+    clocks, alone, told = givens.clocks, dict[tuple[str, int], bool](), defaultdict[str, list[Clock]](list)
+    for process, line in lines(givens).items() if clocks else ():
+        last, before = 0, list[Clock]()
+        for event in sorted(line, key=rank):
+            clock = clocks.get(event)
+            last = last if clock is None else clock.own
+            alone[process, last] = clock is not None and clock.ticked and (process, last) not in alone
+            told[event] += before[-1:]
+            before += [] if clock is None else [clock]
+        if before and not givens.messages and ((process, 0) in alone or len(before) < len(line)):
+            return f"no clock counts some events of {process}, and messages are not recorded one by one"
+    for fact in givens.external.values() if clocks else ():
+        if fact.relation is Relation.BEFORE and fact.left in clocks:
+            told[fact.right].append(clocks[fact.left])
+    partly = {*givens.complete} if isinstance(givens.complete, tuple) else None
+    for event, clock in clocks.items():
+        for other, seen in clock.entries.items():
+            known = other == clock.process or not seen or alone.get((other, seen))
+            if known or (partly is not None and not {other, clock.process} <= partly):
+                continue
+            if not any(cause.entries.get(other, 0) >= seen for cause in told[event]):
+                return f"the clock of {event} has seen {other} at {seen}, which is no one event's alone"
+    return None
 
 
 def senders(messages: Iterable[Message]) -> Callable[[Message], list[Message]]:

@@ -24,7 +24,15 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.errors import RuleError
-from microcosm.givens.facts import BaseFacts, GivenFacts, covered, owned, senders
+from microcosm.givens.facts import (
+    BaseFacts,
+    GivenFacts,
+    covered,
+    lines,
+    senders,
+    undirected,
+    unexplained,
+)
 from microcosm.givens.relation import Clock, Relation
 from microcosm.kernel.node import Binding
 from microcosm.kernel.plan import AnyEvent, Cover, Link, PlanStep, RowGoal, RulePlan, RulePlans, variables
@@ -79,8 +87,9 @@ class GivenRows:
     def whole(self) -> bool:
         """Whether the events of a complete log are ordered as they must be, or the order closes a cycle.
 
-        Each two events said to be of a process, and a reception with one of its sendings; of a log of which
-        only some processes are complete those of theirs, and a reception from one of these. Cost: linear
+        Each two events said to be of a process, or related, and a reception with one of its sendings; of a
+        log of which only some processes are complete those of theirs, and a reception from one of these. And
+        whether it tells what clocks have seen. Cost: linear
         where the givens say so step by step; at worst what stands between the two, for each of these pairs.
         """
         try:
@@ -100,15 +109,14 @@ class GivenRows:
 
         partly = covered(self._givens) if isinstance(self._givens.complete, tuple) else None
         messages = [m for m in self._givens.messages if partly is None or m.event in partly]
-        processes: dict[str, set[str]] = {}
-        for event, process in owned(self._givens):
-            if partly is None or event in partly:
-                processes.setdefault(process, set()).add(event)
-        in_turn = (pairwise(sorted(events, key=lambda e: rank.get(e, -1))) for events in processes.values())
+        ordered = chain(lines(self._givens).values(), undirected(self._givens))
+        in_turn = (pairwise(sorted(events, key=lambda e: rank.get(e, -1))) for events in ordered)
         sent = senders(messages)
         expected = (m for m in messages if m.kind == "receive" and (sent(m) or partly is None))
-        return all(leads(a, b) for pairs in in_turn for a, b in pairs) and all(
-            any(leads(sending.event, message.event) for sending in sent(message)) for message in expected
+        return (
+            all(leads(a, b) for pairs in in_turn for a, b in pairs)
+            and all(any(leads(one.event, message.event) for one in sent(message)) for message in expected)
+            and unexplained(self._givens, lambda event: rank.get(event, -1)) is None
         )
 
     @cached_property

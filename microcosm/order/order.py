@@ -13,7 +13,17 @@ from itertools import chain, count, pairwise
 from typing import Literal, NamedTuple
 
 from microcosm import tuning
-from microcosm.givens.facts import PREDICATES, STAMPED_OUT, BaseFacts, covered, expect, owned, senders
+from microcosm.givens.facts import (
+    PREDICATES,
+    STAMPED_OUT,
+    BaseFacts,
+    covered,
+    expect,
+    lines,
+    senders,
+    undirected,
+    unexplained,
+)
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import Remembered
@@ -246,16 +256,18 @@ def lacking_order(
     `before` is its test for two positions, and `rank` grows along it.
     """
     partly = covered(givens) if isinstance(givens.complete, tuple) else None
-    of_process: dict[str, dict[str, int]] = {}
     messages = [m for m in givens.messages if partly is None or m.event in partly]
-    for event, process in owned(givens):
-        if partly is None or event in partly:
-            of_process.setdefault(process, {})[event] = position[event]
     sent = senders(messages)
-    for process, events in of_process.items():
-        for a, b in pairwise(sorted(events, key=lambda event: rank(events[event]))):
-            if not before(events[a], events[b]):
-                return f"nothing orders {a} and {b} of process {process}"
+
+    def ranked(event: str) -> int:
+        return rank(position[event])
+
+    of_process = ((f" of process {process}", events) for process, events in lines(givens).items())
+    related = ((", which are related", events) for events in undirected(givens))
+    for what, events in chain(of_process, related):
+        for a, b in pairwise(sorted(events, key=ranked)):
+            if not before(position[a], position[b]):
+                return f"nothing orders {a} and {b}{what}"
     for message in messages:
         if message.kind == "receive":
             origins = [sending.event for sending in sent(message)]
@@ -266,7 +278,7 @@ def lacking_order(
             if not any(before(position[origin], position[message.event]) for origin in origins):
                 what = f"the sending {origins[0]} of {message.message} and its reception {message.event}"
                 return f"nothing orders {what}"
-    return None
+    return unexplained(givens, ranked)
 
 
 class BaseTables(BaseFacts, Mapping[str, Set[tuple[str, ...]]]):

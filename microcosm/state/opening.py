@@ -141,7 +141,7 @@ def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | 
     from microcosm.traces.report import HOLES
 
     table = found.givens.events
-    holes = {*HOLES, "log-hole", "unparsed-text"}
+    holes = {*HOLES, "bad-archive", "log-hole", "unparsed-text"}
     odd = [each for each in report.findings if each.kind in holes or each.lost]
     if processes is None or table is None:
         return [*found.incomplete, *map(str, odd)]

@@ -52,7 +52,8 @@ class Causality:
     `names` are those of its events, with the execution in front where there are `several`, and `messages`
     those of the messages that they send or receive, by event; `times` the clocks that are believed and
     `covers` whom they have newly seen (`Clocks`), `exchange` its messages, `before` the graph of what came
-    before what.
+    before what. `stamps` are those that are believed; of `several` executions none, for a stamp does not say
+    of which it is, and nothing tells how the clocks of two stand to each other.
 
     Cost: that of `Clocks`, `exchange` and `Before`.
     """
@@ -73,6 +74,10 @@ class Causality:
         self.covers: dict[int, list[int]] = clocks.covers if clocks else {}
         self.exchange = exchange(run, report)
         self.before = Before(run, self.exchange, report, clocks)
+        self.stamps = {} if several else self.before.stamps
+        if several and self.before.stamps:
+            detail = "one of several executions; its stamps are left out, choose it to have them"
+            self.odd("stamp-of-several", min(self.before.stamps), detail, fatal=False)
 
     def edges(self, stated: bool = False) -> Iterator[tuple[int, int, str]]:
         """What came before what, and what says so: processes, messages, clocks, links.

@@ -211,7 +211,7 @@ class _Part:
 
     def report_isolated(self) -> None:
         """Report the events that no given names."""
-        known = self._related | self._causality.times.keys() | self._causality.before.stamps.keys()
+        known = self._related | self._causality.times.keys() | self._causality.stamps.keys()
         self._causality.isolated(event for event in range(len(self._names)) if event not in known)
 
     def _pasts(self, wanted: list[int]) -> dict[int, int]:

@@ -21,7 +21,7 @@ from microcosm.givens.columns import Message
 from microcosm.givens.event_table import EventTable
 from microcosm.givens.exact import Number
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Clock, Correspondence, Relation
+from microcosm.givens.relation import Clock, Correspondence, Relation, Stamp
 from microcosm.givens.spelling import expect, expect_text
 from microcosm.traces.columns import read_columns
 from microcosm.traces.event import NOTHING, SENDS, TraceEvent
@@ -164,7 +164,8 @@ def extract(
             part.time(givens)
         if part.causality.before.stamps:
             part.stamp(givens, synchronous)
-    if synchronous is not None and not any(isinstance(stamp, tuple) for stamp in givens.stamps.values()):
+    stamps = (stamp for part in parts for stamp in part.stamps().values())
+    if synchronous is not None and not any(isinstance(stamp, tuple) for stamp in stamps):
         hint = "Histories of Jepsen and Porcupine have them, and own JSON lines with `stamp: [from, to]`."
         raise TextError("no event of the log has an interval of a clock", hint=hint)
     if any(run.foreign for run in runs):
@@ -341,16 +342,20 @@ class _Part:
 
     def stamp(self, givens: Givens, synchronous: Number | None) -> None:
         """Add the stamps that are believed, and what was over before something began, by clocks stated to
-        agree.
+        agree; that also of one of several executions.
         """
-        stamps = {event: stamp for event, stamp in self.causality.before.stamps.items() if event in self.kept}
-        self.related.update(stamps)
-        givens.stamps.update((self.names[event], stamp) for event, stamp in stamps.items())
+        kept = [event for event in self.causality.stamps if event in self.kept]
+        self.related.update(kept)
+        givens.stamps.update((self.names[event], self.causality.stamps[event]) for event in kept)
         if synchronous is not None:
             from microcosm.traces.clocks import as_stated, over_before
 
             source = as_stated(synchronous)
-            self.order(givens, ((a, b, source) for a, b in over_before(stamps, synchronous)))
+            self.order(givens, ((a, b, source) for a, b in over_before(self.stamps(), synchronous)))
+
+    def stamps(self) -> dict[int, Stamp]:
+        """The stamps of the events that the microcosm is about, as they are in this execution."""
+        return {event: stamp for event, stamp in self.causality.before.stamps.items() if event in self.kept}
 
     def group_by(self, token: str, givens: Givens) -> None:
         """Add a token group for each value of an attribute that two events have."""

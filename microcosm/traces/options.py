@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
+from microcosm.errors import TextError
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import BadLine
@@ -119,6 +120,10 @@ class Options:
     begun: int = 0
     names: dict[str, int] = field(default_factory=dict)
     """How often each name of an execution was given; also those that events state."""
+    homes: dict[tuple[str | None, str], str] = field(default_factory=dict)
+    """In which file each process was first, where there are several."""
+    families: dict[str, str] = field(default_factory=dict)
+    """The family of formats of each file, where there are several (`microcosm.traces.reading`)."""
     again: dict[str | None, str] = field(default_factory=dict)
     """What executions are called from where on their processes began again, or another had their name."""
     made: set[str] = field(default_factory=set)
@@ -202,31 +207,45 @@ class LeftOut:
         """
         home = file, own or process
         while self._home.setdefault((trace, process), home) != home:
-            process = self._elsewhere(process, file, line)
+            process = self.elsewhere(process, file, line)
+        if (trace, process) not in self.counts and self.options.positions[trace, process].top:
+            if self.options.homes.get((trace, process), file) == file:
+                raise BadLine(f"`seq` is missing, which other lines of {process} have")
+            process = self.elsewhere(process, file, line)
         place = trace, process
-        if place not in self.counts and self.options.positions[trace, process].top:
-            raise BadLine(f"`seq` is missing, which other lines of {process} have")
         position = self.counts[place] = self.counts.get(place, 0) + 1
         return process, position
 
-    def check_stated(self, process: str, trace: str | None) -> None:
-        """Raise `BadLine` where a line has a position and those before it in its process have none."""
-        if self.counts and (trace, process) in self.counts:
+    def check_stated(self, process: str, trace: str | None, file: str) -> None:
+        """That a line may have a position: those of its process have, too.
+
+        Raises `BadLine` where lines before it in its file have none, and `TextError` where those of another
+        file have none; but not where that is of another family of formats.
+        """
+        if (trace, process) not in self.counts:
+            return
+        home, families = self._home.get((trace, process), (file, None))[0], self.options.families
+        if home == file:
             raise BadLine(f"`seq` is given, which the lines of {process} before it do not have")
+        if families.get(home) == families.get(file):
+            hint = "Read each file by itself, or write `seq` in all of them."
+            raise TextError(
+                f"has positions of {process}, whose lines in {home} have none", file=file, hint=hint
+            )
 
     def place_stated(self, process: str, trace: str | None, position: int, file: str, line: int) -> str:
         """The process of a line with a position, of a format whose files need not be parts of one log.
 
         Where its position is taken by another file it is another process, and so is what follows in its file.
         """
-        self.check_stated(process, trace)
+        self.check_stated(process, trace, file)
         home = file, process
         while (known := self._home.setdefault((trace, process), home)) != home:
             apart = (file, process) in self._apart or known[1] != home[1]
             if not apart and not self.options.positions[trace, process].has(position):
                 break
             self._apart.add((file, process))
-            process = self._elsewhere(process, file, line)
+            process = self.elsewhere(process, file, line)
         return process
 
     def called(self, file: str) -> str:
@@ -236,7 +255,8 @@ class LeftOut:
             self._called[file] = file if short in self._called.values() else short
         return self._called[file]
 
-    def _elsewhere(self, process: str, file: str, line: int) -> str:
+    def elsewhere(self, process: str, file: str, line: int) -> str:
+        """What a process is called in a file where it is not the one that is called so; which is reported."""
         name = f"{process} ({self.called(file)})"
         if name not in self._reported:
             self._reported.add(name)

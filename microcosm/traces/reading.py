@@ -18,8 +18,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import chain
@@ -30,7 +32,7 @@ from microcosm.files import display_name, distinct
 from microcosm.order.happens_before import components
 from microcosm.traces.event import SENDS, TraceEvent
 from microcosm.traces.formats import jsonl
-from microcosm.traces.options import Options, Waiting
+from microcosm.traces.options import LeftOut, Options, Place, Positions, Waiting
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import Lines, open_lines
 
@@ -54,9 +56,16 @@ class Format(NamedTuple):
     """The events of a stream in the order of the file, which is named; what is no event goes to the report.
     Those that depend on what other files of the log say are left to what waits there (`Waiting`).
     """
+    family: str = ""
+    """Of which formats: a process of one family that another has, too, is another one (`_Families`)."""
 
 
-OWN = Format(jsonl.NAME, jsonl.detects, jsonl.read)
+EVENTS, LINES, SPANS = "events", "lines", "spans"
+"""The formats of this package that state positions; those whose lines have none, which tell themselves whose
+a process is of which two files have lines (`LeftOut`); and those that call what each span does a process."""
+
+
+OWN = Format(jsonl.NAME, jsonl.detects, jsonl.read, EVENTS)
 
 
 @cache
@@ -84,27 +93,29 @@ def builtin() -> dict[str, Format]:
 
     found = (
         Format("concuerror", model_checkers.detects_concuerror, model_checkers.read_concuerror),
-        Format("chrome", chrome.detects, chrome.read),
-        Format("console", of_json("context", "trace_id", "span_id", "parent_id"), tracing.read_console),
+        Format("chrome", chrome.detects, chrome.read, LINES),
+        Format(
+            "console", of_json("context", "trace_id", "span_id", "parent_id"), tracing.read_console, SPANS
+        ),
         Format("csight", csight.detects, csight.read),
         Format("csight_2pc", csight.detects_two_phase, csight.read_two_phase),
         Format("csight_channels", csight.detects_channels, csight.read_channels),
         Format("dag", dag.detects, dag.read),
         Format("etcd", etcd.detects, etcd.read),
-        Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger),
-        Format("jepsen", histories.detects, histories.read),
-        Format("zipkin", of_json("traceId", "id", in_object=1), tracing.read_zipkin),
+        Format("jaeger", tracing.detects_jaeger, tracing.read_jaeger, SPANS),
+        Format("jepsen", histories.detects, histories.read, LINES),
+        Format("zipkin", of_json("traceId", "id", in_object=1), tracing.read_zipkin, SPANS),
         OWN,
         Format("mpi", mpi.detects, mpi.read),
-        Format("nezha", tracing.detects_nezha, tracing.read_nezha),
-        Format("otlp", tracing.detects_otlp, tracing.read_otlp),
-        Format("parquet", parquet.detects, parquet.read),
-        Format("porcupine", of_json("Call", "Return"), histories.read_porcupine),
+        Format("nezha", tracing.detects_nezha, tracing.read_nezha, SPANS),
+        Format("otlp", tracing.detects_otlp, tracing.read_otlp, SPANS),
+        Format("parquet", parquet.detects, parquet.read, EVENTS),
+        Format("porcupine", of_json("Call", "Return"), histories.read_porcupine, LINES),
         Format("shiviz", shiviz.detects, shiviz.read),
         Format("tlc", model_checkers.detects_tlc, model_checkers.read_tlc),
         # Plain logs come behind all others, which know more of what they read.
         *(
-            Format(name.__name__, json_logs.detects(marks), partial(json_logs.read, name))
+            Format(name.__name__, json_logs.detects(marks), partial(json_logs.read, name), LINES)
             for name, marks in (
                 (json_logs.journald, json_logs.is_journald),
                 (json_logs.docker, json_logs.is_docker),
@@ -113,14 +124,14 @@ def builtin() -> dict[str, Format]:
                 (json_logs.logging, json_logs.is_logging),
             )
         ),
-        Format("compose", *text_logs.compose),
-        Format("cri", *text_logs.cri),
-        Format("klog", *text_logs.klog),
-        Format("syslog", *text_logs.syslog),
-        Format("logfmt", *text_logs.logfmt),
-        Format("dated", text_logs.detects_dated, text_logs.read_dated),
-        Format("csv", text_logs.detects_csv, text_logs.read_csv),
-        Format(plain_log.PATTERN, lambda head, path: 0, plain_log.read_pattern),
+        Format("compose", *text_logs.compose, LINES),
+        Format("cri", *text_logs.cri, LINES),
+        Format("klog", *text_logs.klog, LINES),
+        Format("syslog", *text_logs.syslog, LINES),
+        Format("logfmt", *text_logs.logfmt, LINES),
+        Format("dated", text_logs.detects_dated, text_logs.read_dated, LINES),
+        Format("csv", text_logs.detects_csv, text_logs.read_csv, LINES),
+        Format(plain_log.PATTERN, lambda head, path: 0, plain_log.read_pattern, LINES),
     )
     return {form.NAME: form for form in found}
 
@@ -204,22 +215,105 @@ def read(
     stated = None if format is None else format_of(format)
     empty: dict[str, str] = {}
     files = [*paths]
+    families = _Families(report, options) if len(files) > 1 else None
     for path in distinct(files) if len(files) > 1 else files:
         before = sum(map(report.counts.__getitem__, _UNREAD))
         with open_lines(path, report) as stream:
             form = stated or detect(stream.head, stream.file)
+            events = form.read(stream, stream.file, report, options)
+            if families is not None:
+                families.begin(stream.file, form)
+                events = families.first(events)
             event = None
-            for event in form.read(stream, stream.file, report, options):
+            for event in events:
                 yield event
             if event is None and sum(map(report.counts.__getitem__, _UNREAD)) > before:
                 empty[stream.file] = form.NAME
     waiting = (kept.rest() for kept in options.state.values() if isinstance(kept, Waiting))
-    for event in chain.from_iterable(waiting):
+    for event in chain.from_iterable(waiting) if families is None else families.rest():
         empty.pop(event.file, None)
         yield event
     for file, name in empty.items():
         hint = f"It was read as {name}; --format names another one ({', '.join(names())})."
         raise TextError("has no event: nothing in it could be read", file=file, hint=hint)
+
+
+class _Families:
+    """Whose each process of a log in several files is, where these are of several families of formats.
+
+    Nothing orders what a process does in a log of one family and what it does in one of another. So that of
+    the first file keeps its processes. One that another family has, too, is another one of that name there,
+    in whatever is said of it: its clock and those that have seen it, what is sent to it and comes after it.
+    Memory: each process, and all events of other families than the first.
+    """
+
+    def __init__(self, report: Report, options: Options) -> None:
+        self._left_out = options.one(LeftOut, report)
+        self._options = options
+        self._homes = options.homes
+        self._family = options.families
+        self._others: dict[str, Events] = {}
+        self._positions: dict[str, defaultdict[Place, Positions]] = {}
+        """Those taken, by family."""
+        self._waiting: dict[object, str] = {}
+        """The family of what each format keeps over its files."""
+
+    def begin(self, file: str, form: Format) -> None:
+        """A file is to be read."""
+        self.end()
+        family = self._family[file] = getattr(form, "family", "") or form.NAME
+        self._options.positions = self._positions.setdefault(family, defaultdict(Positions))
+
+    def end(self) -> None:
+        """The last of the files that were begun is read."""
+        for family in [*self._family.values()][-1:]:
+            for kept in self._options.state:
+                self._waiting.setdefault(kept, family)
+
+    def first(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+        """The events of the first family; others are put aside."""
+        first = next(iter(self._family.values()))
+        for event in events:
+            if (family := self._family.get(event.file, first)) == first:
+                self._homes.setdefault((event.trace, event.process), event.file)
+                yield event
+            else:
+                self._others.setdefault(family, []).append(event)
+
+    def rest(self) -> Iterator[TraceEvent]:
+        """What waited, and the events of other families after all of the first."""
+        self.end()
+        for name, family in self._waiting.items():
+            kept, self._options.positions = self._options.state[name], self._positions[family]
+            if isinstance(kept, Waiting):
+                yield from self.first(kept.rest())
+        for events in self._others.values():
+            apart: dict[Place, str] = {}
+            for event in events:
+                place = event.trace, event.process
+                if place in self._homes and place not in apart:
+                    apart[place] = self._left_out.elsewhere(event.process, event.file, event.line)
+            if apart:
+                events = [*_renamed(events, apart)]  # noqa: PLW2901
+            self._homes.update(((event.trace, event.process), event.file) for event in events)
+            yield from events
+
+
+def _renamed(events: Sequence[TraceEvent], apart: Mapping[Place, str]) -> Iterator[TraceEvent]:
+    """Events with other names for some of their processes, in whatever they say."""
+    renamed = [
+        replace(event, process=apart.get((event.trace, event.process), event.process)) for event in events
+    ]
+    pairs = [*zip(events, renamed, strict=True)]
+    ids = {old.full_id: new.full_id for old, new in pairs} | {old.id: new.id for old, new in pairs}
+    for event in renamed:
+
+        def called(process: str, trace: str | None = event.trace) -> str:
+            return apart.get((trace, process), process)
+
+        clock = event.clock and {called(process): count for process, count in event.clock.items()}
+        after = tuple(ids.get(name, name) for name in event.after)
+        yield replace(event, clock=clock, to=tuple(map(called, event.to)), after=after)
 
 
 _UNREAD = ("bad-line", "bad-clock", "bad-host", "bad-archive", "long-line", "unparsed-text")

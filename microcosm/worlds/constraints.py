@@ -368,7 +368,7 @@ def _complete(givens: Givens, position: Mapping[str, int], known: Constraints) -
         graph = known.graph()
     except Cycle:
         return
-    past, future, related = graph.pasts(), graph.futures(), known.related_rows()
+    past, future = graph.pasts(), graph.futures()
 
     def before(a: int, b: int) -> bool:
         return a != b and bool(past[b] >> a & 1)
@@ -382,5 +382,5 @@ def _complete(givens: Givens, position: Mapping[str, int], known: Constraints) -
     everything = from_positions({position[event] for event in events}, known.size)
     for at in bits(everything):
         open_to = (entered if leaving >> at & 1 else 0) | (leaving if entered >> at & 1 else 0)
-        if row := everything & ~(past[at] | future[at] | related[at] | open_to | 1 << at):
+        if row := everything & ~(past[at] | future[at] | open_to | 1 << at):
             known.unseen[at] = known.unseen.get(at, 0) | row

@@ -90,10 +90,10 @@ def test_nothing_is_shown_of_a_log_that_lacks_something_or_of_what_it_does_not_n
 
 
 def test_what_is_given_otherwise_stays() -> None:
-    known = Microcosm.parse("r < a\nr < b\nr < c\na || b\na <> c\ncomplete")
+    known = Microcosm.parse("r < a\nr < b\nr < c\na || b\na < c\na <> c\ncomplete")
     shown = known.concluded
     assert shown.verdict("a", "b") is Relation.CONCURRENT
-    assert shown.verdict("a", "c") is Relation.RELATED
+    assert shown.verdict("a", "c") is Relation.BEFORE
     assert shown.verdict("b", "c") is ConcludedOffline.APART
     assert [*shown.with_verdict(Relation.CONCURRENT, "b")] == ["a", "c"]
     assert shown.apart("b") == ["c"]

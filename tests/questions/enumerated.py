@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, product
+from itertools import chain, combinations, pairwise, product
 from random import Random
 from typing import Any
+
+import networkx
 
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
@@ -56,8 +58,19 @@ class Log:
 
     @property
     def complete(self) -> bool:
-        """Whether what is not in the log did not happen."""
-        return self.givens.complete and not any(set(c[1:]) & self.skips for c in self.chains)
+        """Whether what is not in the log did not happen: then it orders all that is related."""
+        skipped = any(set(c[1:]) & self.skips for c in self.chains)
+        return self.givens.complete is True and not skipped and self.ordered
+
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether all that is said to be related is ordered, as in a complete log."""
+        stated = [(fact.left, str(fact.relation), fact.right) for fact in self.givens.external.values()]
+        order = networkx.DiGraph(
+            [*pairwise(self.givens.internal), *((a, b) for a, r, b in stated if r == "<")]
+        )
+        known = networkx.transitive_closure(order).edges
+        return all((a, b) in known or (b, a) in known for a, r, b in stated if r == "<>")
 
     @cached_property
     def intervals(self) -> list[Interval]:

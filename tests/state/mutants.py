@@ -130,7 +130,19 @@ MUTANTS = [
     ),
     Mutant(
         "a log of which some events are in no order", "kernel/search.py",
-        "for event, process in owned(self._givens):", "for event, process in ():", TOLD,
+        "chain(lines(self._givens).values(), undirected(self._givens))", "list[list[str]]()", TOLD,
+    ),
+    Mutant(
+        "a complete log that orders not all that is related", "givens/facts.py",
+        "yield from ((f.left, f.right) for f in facts if f.relation is Relation.RELATED)", "pass", TOLD,
+    ),
+    Mutant(
+        "what clocks have seen and a complete log does not tell", "givens/facts.py",
+        "known = other == clock.process or not seen or alone.get((other, seen))", "known = True", TOLD,
+    ),
+    Mutant(
+        "a value of two events in a complete log", "givens/facts.py",
+        "clock is not None and clock.ticked and (process, last) not in alone", "True", TOLD,
     ),
     Mutant(
         "events of two processes", "givens/facts.py",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import networkx
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from microcosm.errors import TextError
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Clock, Relation, between
+from microcosm.state.microcosm import Microcosm
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.extract import extract, microcosm_of_logs, on_circles
 from microcosm.traces.formats import jsonl
@@ -289,6 +292,52 @@ def test_stamps_that_are_in_order_are_kept() -> None:
     ]
     assert extract(events).givens.stamps == {"p:1": 4, "q:1": 5, "q:2": (1.0, 2.0)}
     assert extract(events, process="p").givens.stamps == {"p:1": 4}
+
+
+def test_stamps_of_two_executions_are_left_out() -> None:
+    """A stamp does not say of which execution it is; the clocks of two need not run alike."""
+    events = [TraceEvent("p", 1, stamp=5, trace="A"), TraceEvent("q", 1, stamp=(1, 2), trace="B", line=7)]
+    report = Report()
+    assert extract(events, report=report).givens.stamps == {}
+    assert report.counts == {"stamp-of-several": 2, "isolated-event": 2}
+    assert extract(events[:1]).givens.stamps == {"p:1": 5}
+    agree = [TraceEvent("p", at, stamp=(at, at), trace=trace) for trace in "AB" for at in (1, 2)]
+    found = extract(agree, synchronous=0).givens
+    assert found.stamps == {}
+    assert len(found.external) == 2
+
+
+MIXED = st.lists(
+    st.tuples(
+        st.sampled_from("pq"),
+        st.sampled_from("AB"),
+        st.sampled_from(["internal", "send", "receive"]),
+        st.one_of(st.none(), st.integers(0, 9), st.tuples(st.integers(0, 4), st.integers(5, 9))),
+        st.sampled_from([None, "x"]),
+        st.one_of(st.none(), st.dictionaries(st.sampled_from("pq"), st.integers(0, 3))),
+    ),
+    max_size=8,
+)
+
+
+@given(MIXED)
+def test_nothing_is_said_of_two_executions(steps: list[tuple[Any, ...]]) -> None:
+    """Whatever is recorded in each: order, messages, clocks, stamps, tokens. Offline and online."""
+    counts: Counter[tuple[str, str]] = Counter()
+    events = []
+    for process, trace, kind, stamp, lock, clock in steps:
+        counts[process, trace] += 1
+        more = {"lock": lock} if lock else {}
+        message = None if kind == "internal" else "m"
+        one = TraceEvent(process, counts[process, trace], kind, message, trace=trace, attributes=more)
+        events.append(replace(one, stamp=stamp, clock=clock))
+    token = "lock" if any(event.attributes for event in events) else None
+    known = Microcosm(extract(events, token=token).givens)
+    names = {event.full_id: event.trace for event in events if event.full_id in known}
+    for a, b in combinations(names, 2):
+        if names[a] != names[b]:
+            assert known.online(a, b) in (None, Relation.UNKNOWN)
+            assert not known.offline(a, b).refuted
 
 
 def test_an_empty_trace_is_an_empty_microcosm() -> None:

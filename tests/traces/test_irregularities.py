@@ -122,6 +122,13 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
             "p:1<p:2 p:2<p:3",
         ),
     ],
+    "stamp-of-several": [
+        (
+            [line("p", at, stamp=at, trace=trace) for trace in "ab" for at in (1, 2)],
+            [("stamp-of-several", 1), ("stamp-of-several", 3)],
+            "a/p:1<a/p:2 b/p:1<b/p:2",
+        )
+    ],
     "token-concurrent": [
         (
             [line(name, 1, clock={name: 1}, attributes={"lock": "l"}) for name in "pq"],
@@ -185,7 +192,7 @@ def test_every_kind_is_tried_and_told_of() -> None:
     assert CASES.keys() | ELSEWHERE == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
 
 
-@pytest.mark.parametrize("kind", sorted(CASES.keys() - {"isolated-event"}))
+@pytest.mark.parametrize("kind", sorted(CASES.keys() - {"isolated-event", "stamp-of-several"}))
 def test_strict_makes_it_an_error(kind: str) -> None:
     lines, _, _ = CASES[kind][0]
     with pytest.raises(TraceError, match=r"^<test>:\d+: .* \[") as caught:

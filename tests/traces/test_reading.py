@@ -82,7 +82,7 @@ def test_files_are_read_one_after_the_other(tmp_path: Path) -> None:
     own, text = write(tmp_path / "a", OWN), write(tmp_path / "b", SHIVIZ.replace("1", "2"))
     events = list(formats.read([own, text]))
     found = [(event.id, event.file, event.line) for event in events]
-    assert found == [("p:1", str(own), 1), ("p:2", str(text), 1)]
+    assert found == [("p:1", str(own), 1), ("p (b):2", str(text), 1)]
 
 
 def test_a_process_may_go_on_in_another_file(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from microcosm import Microcosm, Relation
 from microcosm.givens.columns import Message
 from microcosm.givens.facts import GivenFacts
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Correspondence
+from microcosm.givens.relation import Clock, Correspondence
 from microcosm.kernel.check import check
 from microcosm.kernel.search import GivenRows
 from microcosm.order.order import BaseTables, base_facts, lacking
@@ -108,6 +108,52 @@ def test_what_is_called_concurrent_was_so_whatever_else_happened(seed: int) -> N
         for proof in found.derivations.values():
             assert proof is not None
             assert check(known.givens, known.rules, proof.to_json()) is None
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_clocks_and_vague_relations_leave_open_is_not_called_concurrent(seed: int) -> None:
+    """Messages are recorded, or clocks stand for them; some events have no clock, or do not count themselves;
+    of some pairs it is known that they are related, and nothing else. Whatever is claimed was so.
+    """
+    rng = Random(seed)
+    processes = rng.randint(2, 3)
+    told, order = execution(rng, processes, rng.randint(3, 10))
+    events = [(one.event, one.process) if isinstance(one, Message) else one for one in told]
+    recorded, share, lazy = rng.random() < 0.5, rng.choice([0.5, 0.8, 1]), rng.choice([0, 0.3])
+    ticks = {event for event, _ in events if rng.random() >= lazy}
+    givens = Givens(complete=True)
+    chains: dict[str, list[str]] = {}
+    for event, process in events:
+        chain = chains.setdefault(process, [])
+        if chain:
+            givens.add(Correspondence(chain[-1], Relation.BEFORE, event, "process"))
+        chain.append(event)
+        own = [e for e, _ in events if e == event or (e, event) in order]
+        entries = {p: sum(e in ticks for e, of in events if of == p and e in own) for p in chains}
+        if rng.random() < share:
+            counted = {p: count for p, count in entries.items() if count}
+            givens.set_clock(event, Clock(process, counted, event in ticks))
+    givens.processes = {process: tuple(chain) for process, chain in chains.items()}
+    sendings: dict[str, str] = {}
+    for one in told:
+        if isinstance(one, Message) and recorded:
+            givens.messages.append(one)
+            if one.kind == "send":
+                sendings[one.message] = one.event
+            else:
+                givens.add(Correspondence(sendings[one.message], Relation.BEFORE, one.event, "message"))
+    if not recorded and not all(any(e in givens.clocks for e in chain) for chain in chains.values()):
+        return  # a process without messages or clocks says of its messages that there are none
+    for a, b in rng.sample(sorted(order), min(len(order), rng.choice([0, 0, 1]))):
+        one, other = rng.sample([a, b], 2)
+        givens.add(Correspondence(one, Relation.RELATED, other))
+    known = Microcosm(givens)
+    assert GivenRows(GivenFacts(givens)).whole() == (lacking(givens) is None)
+    for a, b in combinations(sorted(e for e, _ in events), 2):
+        happened = (
+            Relation.BEFORE if (a, b) in order else Relation.AFTER if (b, a) in order else Relation.CONCURRENT
+        )
+        assert happened in known.offline(a, b).possible, (a, b, lacking(givens))
 
 
 @pytest.mark.parametrize("seed", range(40))

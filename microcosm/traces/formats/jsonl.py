@@ -130,7 +130,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
             if "seq" in record and "kind" in record:
                 event = event_of(record, file, number)
                 if counts:
-                    left_out.check_stated(event.process, event.trace)
+                    left_out.check_stated(event.process, event.trace, file)
             else:
                 event = _event_of_less(record, file, number, left_out)
         except BadLine as fault:
@@ -164,7 +164,7 @@ def _event_of_less(record: dict[str, object], file: str, line: int, left_out: Le
         event.process, event.seq = left_out.place(event.process, event.trace, file, line)
         event.numbered = True
     else:
-        left_out.check_stated(event.process, event.trace)
+        left_out.check_stated(event.process, event.trace, file)
     if "kind" not in record:
         left_out.remember_all()
     event.kind = kind

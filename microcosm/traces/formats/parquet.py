@@ -27,7 +27,7 @@ from microcosm.givens.exact import above, as_float, below, json_text, number_or_
 from microcosm.givens.relation import Stamp
 from microcosm.traces.event import Counted, TraceEvent
 from microcosm.traces.formats.jsonl import event_of, in_execution, of_copy, record_stating
-from microcosm.traces.options import Options
+from microcosm.traces.options import LeftOut, Options
 from microcosm.traces.report import Report
 from microcosm.traces.text.lines import BadLine, Lines
 
@@ -100,7 +100,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
         missing = [column for column in _REQUIRED if column not in table.schema_arrow.names]
         if missing:
             raise TextError(f"has no column {', '.join(missing)}", file=file)
-        number = 0
+        number, left_out = 0, options.one(LeftOut, report)
         copy = copy_in(table.schema_arrow, stream.file)
         for batch in table.iter_batches(batch_size=_BATCH):
             for row in records(batch):
@@ -109,6 +109,7 @@ def read(stream: Lines, file: str, report: Report, options: Options) -> Iterator
                     if isinstance(row, str):
                         raise BadLine(row)
                     event = event_of(record_of(row), file, number)
+                    left_out.check_stated(event.process, event.trace, file)
                 except (BadLine, ValueError, TypeError) as fault:
                     report.add("bad-line", f"row {number}: {fault}", file=file, line=number, lost=1, lines=1)
                     continue
