@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from microcosm.givens.exact import Number
 from microcosm.givens.relation import Clock, Stamp
@@ -59,17 +59,26 @@ class Clocks:
         return self._execution.events[event].clock or {}
 
     def _growing(self, chain: list[int]) -> list[int]:
-        """The events of a process whose clocks grow; of two that do not, the one that fits worse goes."""
+        """The events of a process whose clocks grow; of two that do not one forgets, or has too much.
+
+        It is the one that is not in order with the next, nor, if it is the later, with the one before these.
+        Where that does not tell neither is believed.
+        """
         kept: list[int] = []
-        for event in chain:
+        for event, following in zip_longest(chain, chain[1:]):
             clock = self._clock(event)
-            if kept and not covers(clock, self._clock(kept[-1])):
-                fits = len(kept) == 1 or covers(clock, self._clock(kept[-2]))
-                odd = kept.pop() if fits else event
-                self._drop("clock-not-monotone", odd, "its clock and its neighbour's are not in order")
-                if odd == event:
-                    continue
-            kept.append(event)
+            if not kept or covers(clock, self._clock(kept[-1])):
+                kept.append(event)
+                continue
+            odd = {event}
+            if len(kept) == 1 or covers(clock, self._clock(kept[-2])):
+                odd = {kept[-1], event}
+                then = {} if following is None else self._clock(following)
+                fits = {one for one in odd if covers(then, self._clock(one))}
+                odd = odd - fits or odd
+            kept = [*kept[:-1], *(one for one in (kept[-1], event) if one not in odd)]
+            for one in sorted(odd):
+                self._drop("clock-not-monotone", one, "its clock and its neighbour's are not in order")
         return kept
 
     def _agreeing(self, events: list[int]) -> None:

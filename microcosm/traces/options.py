@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -64,27 +65,44 @@ class Positions:
     """What stands there, where that matters."""
     _first: list[int] = field(default_factory=list)
     _last: list[int] = field(default_factory=list)
-    _late: set[int] = field(default_factory=set)
+    _late: dict[int, int] = field(default_factory=dict)
+    _digests: list[array[int]] = field(default_factory=list)
+    """Of each run what stands at its positions, as far as that was said."""
 
     def has(self, position: int) -> bool:
         """Whether a position is taken. Cost: logarithmic in the holes."""
         run = bisect_right(self._first, position) - 1
         return (run >= 0 and position <= self._last[run]) or position in self._late
 
-    def add(self, position: int) -> bool:
-        """Take a position; whether it was free. Cost: constant in order, else logarithmic in the holes."""
+    def add(self, position: int, digest: int = 0) -> bool:
+        """Take a position; whether it was free. Cost: constant in order, else logarithmic in the holes.
+
+        `digest` is a hash of what stands there, where that matters.
+        """
         if position > self.top:
             if self._last and self.top == position - 1:
                 self._last[-1] = position
             else:
                 self._first.append(position)
                 self._last.append(position)
+                self._digests.append(array("q"))
+            if digest:
+                self._digests[-1].append(digest)
             self.top = position
             return True
         if self.has(position):
             return False
-        self._late.add(position)
+        self._late[position] = digest
         return True
+
+    def differs(self, position: int, digest: int) -> bool:
+        """Whether something else is known to stand at a position. Cost: logarithmic in the holes."""
+        run = bisect_right(self._first, position) - 1
+        known = self._late.get(position, 0)
+        if run >= 0 and position <= self._last[run]:
+            digests, place = self._digests[run], position - self._first[run]
+            known = digests[place] if len(digests) > place else 0
+        return known not in (0, digest)
 
     def append(self, wanted: int = 0) -> int:
         """Take a position if it is free and not 0, else the one behind the highest; which it is."""

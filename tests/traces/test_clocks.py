@@ -140,6 +140,16 @@ def test_of_two_clocks_that_do_not_grow_the_odd_one_goes() -> None:
     assert clocks_of(dip)[0].times.keys() == {0, 1, 3}
 
 
+@pytest.mark.parametrize(
+    ("seen", "believed"), [((2, 1), ()), ((1, 9, 2, 10), (0, 3)), ((3, 1, 1), (1, 2)), ((3, 1, 4), (2,))]
+)
+def test_where_nothing_tells_which_of_two_clocks_is_odd_neither_is_believed(
+    seen: tuple[int, ...], believed: tuple[int, ...]
+) -> None:
+    events = [TraceEvent("p", seq, clock={"p": seq, "q": q}) for seq, q in enumerate(seen, 1)]
+    assert clocks_of(events)[0].times.keys() == {*believed}
+
+
 def test_a_clock_that_has_not_seen_all_that_it_must_is_reported() -> None:
     events = [
         TraceEvent("p", 1, clock={"p": 1}),

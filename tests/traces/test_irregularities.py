@@ -25,7 +25,7 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
     "bad-line": [([S, R, "{"], [("bad-line", 3)], "p:1<q:1")],
     "duplicate-event": [
         ([S, R, R], [("duplicate-event", 3)], "p:1<q:1"),
-        ([line("p", 1, id="x"), line("p", 1, id="y"), line("p", 2)], [("duplicate-event", 2)], "x<p:2"),
+        ([line("p", 1, id="x"), line("p", 1, id="x"), line("p", 2)], [("duplicate-event", 2)], "x<p:2"),
         ([line("p", 1, id="x"), line("p", 2), line("q", 1, id="x")], [("duplicate-event", 3)], "x<p:2"),
         ([line("p", 1), line("p", 2), line("q", 1, id="p:1")], [("duplicate-event", 3)], "p:1<p:2"),
     ],

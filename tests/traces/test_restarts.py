@@ -17,7 +17,7 @@ from microcosm.text.mc_reader import read_givens
 from microcosm.text.mc_writer import write_mc
 from microcosm.traces import reading as formats
 from microcosm.traces.event import TraceEvent
-from microcosm.traces.extract import extract
+from microcosm.traces.extract import extract, microcosm_of_logs
 from microcosm.traces.formats.jsonl import line_of
 from microcosm.traces.options import Options
 from microcosm.traces.reading import picked
@@ -326,3 +326,25 @@ def test_two_executions_with_holes_are_never_one(name: str, tmp_path: Path) -> N
         ]
         claims = read_pieces(both, pieces, tmp_path)
         assert [*false_claims(claims, both.past, of_two(one, other))] == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "order"),
+    [
+        ("1a 1b 2c", ["2/p:1 < 2/p:2"]),
+        ("1a 2b 1a 2c 3d", ["p:1 < p:2", "2/p:2 < 2/p:3"]),
+        ("1a 2b 3c 2d 3e", ["p:1 < p:2", "p:2 < p:3", "2/p:2 < 2/p:3"]),
+        ("1a 2b 1a 2b 3c", ["p:1 < p:2", "p:2 < p:3"]),
+    ],
+)
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_process_that_is_at_a_position_once_more_with_another_text_begins_again(
+    tmp_path: Path, labels: str, order: list[str], files: int
+) -> None:
+    """What it does from there on does not follow what stood there; however many files it is in."""
+    lines = [f'{{"process": "p", "seq": {one[0]}, "label": "{one[1]}"}}\n' for one in labels.split()]
+    paths = [tmp_path / f"{number}.jsonl" for number in range(files)]
+    for number, path in enumerate(paths):
+        path.write_text("".join(lines[len(lines) * number // files : len(lines) * (number + 1) // files]))
+    found = microcosm_of_logs(paths).givens
+    assert [*map(str, found.external.values())] == order

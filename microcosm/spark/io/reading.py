@@ -347,7 +347,7 @@ def _events(piece: Piece, reading: Reading, report: Report) -> Iterator[TraceEve
 class _Free(Positions):
     """Positions of which none is ever taken."""
 
-    def add(self, position: int) -> bool:
+    def add(self, position: int, digest: int = 0) -> bool:
         return True
 
 

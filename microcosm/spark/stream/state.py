@@ -69,7 +69,7 @@ class ProcessState:
         if not lowest or seq <= lowest:
             mark = sha256(json.dumps(value, default=str).encode()).hexdigest()[:16]
             if seq == lowest:
-                return self.top > seq and mark != stands
+                return mark != stands
             self.first = (seq, mark)
         self.top = max(self.top, seq)
         return False

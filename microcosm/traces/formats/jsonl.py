@@ -203,18 +203,24 @@ def of_copy(event: TraceEvent, file: str, options: Options) -> TraceEvent:
 def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEvent | None:
     """The event, in an execution of its own from where on a process of its execution begins again.
 
-    So it is where a log of several runs does not name them. An execution that has the name which was made for
-    another gets one of its own. None where the position is taken there, which is reported.
+    It does where it stands at a position once more with another message, label or name, or at its first one
+    with anything else. So it is where a log of several runs does not name them. An execution that has the
+    name which was made for another gets one of its own. None where the event stands there already, which
+    is reported.
     """
     again = options.again
     trace = again.get(event.trace, event.trace) if again else event.trace
     named_so = trace == event.trace and trace in options.made
     taken = options.positions[trace, event.process]
-    first = taken.stands
+    first, digest = taken.stands, hash((event.message, event.label, event.name)) | 1
     if named_so or (
         first is not None
-        and taken.top > event.seq == taken.lowest
-        and first != (event if event.kind else replace(event, kind=first.kind))
+        and taken.top >= event.seq
+        and (
+            first != (event if event.kind else replace(event, kind=first.kind))
+            if event.seq == taken.lowest
+            else taken.differs(event.seq, digest)
+        )
     ):
         message = f"{event.process} begins again with another event {event.seq}: another execution begins"
         if named_so:
@@ -229,7 +235,7 @@ def in_execution(event: TraceEvent, options: Options, report: Report) -> TraceEv
             options.names.setdefault(trace, 1)
     if trace != event.trace:
         event = replace(event, trace=trace)
-    if taken.add(event.seq):
+    if taken.add(event.seq, digest):
         return event
     message = f"{event.process} has an event {event.seq} already"
     report.add("duplicate-event", message, file=event.file, line=event.line, lost=1, lines=1)

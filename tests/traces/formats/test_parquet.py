@@ -99,7 +99,7 @@ def table(**columns: list[object]) -> bytes:
 
 
 def test_rows_that_are_no_events_are_reported() -> None:
-    rows = table(process=["p", None, "p", "p"], seq=[1, 1, 1, 0], kind=["send"] * 4, more=[1, 2, 3, 4])
+    rows = table(process=["p", None, "p", "p"], seq=[1, 1, 1, 0], kind=["send"] * 4, more=[1, 2, 1, 4])
     found, report = read_text(rows, "parquet")
     assert [(event.id, event.attributes) for event in found] == [("p:1", {"more": 1})]
     assert told(report) == [("bad-line", 2), ("duplicate-event", 3), ("bad-line", 4)]
