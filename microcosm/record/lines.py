@@ -182,6 +182,11 @@ class AppendedLines:
         return self.path or "the stream"
 
     @property
+    def waits(self) -> bool:
+        """Whether something is not written yet."""
+        return bool(self._waiting)
+
+    @property
     def closed(self) -> bool:
         """Whether it is closed: nothing is written any more."""
         return self._closed.is_set()

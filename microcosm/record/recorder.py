@@ -95,7 +95,7 @@ class Recorder:
         received the message, be it several.
         """
         if to is not None:
-            attributes["to"] = to if isinstance(to, str) else [*to]
+            attributes["to"] = [*to] if isinstance(to, Collection) and not isinstance(to, str) else to
         return self._record("send", None, label, attributes)
 
     def receive(self, header: object, label: str | None = None, /, **attributes: Any) -> str:
@@ -275,9 +275,15 @@ class Recorder:
         with self._lines.lock:
             return ask(self._strands, *of)
 
+    def _before_fork(self) -> None:
+        """Wait for whoever records, and write what a later life must not call by the same names again."""
+        self._lines.lock.acquire()
+        if self._resume:
+            self._lines.flush(last=True)
+
     def _after_fork_in_child(self) -> None:
         strand = self._current()
-        if strand is not None:
+        if strand is not None and not (self._resume and self._lines.waits):
             self._forked = strand.known()
         self._strand = self._strands = None
         self._resume, self._feeding = False, None
@@ -326,7 +332,7 @@ def _at_fork(recorder: Recorder) -> None:
         recorder._lines.lock.release()  # for which a thread may wait that the hook of another has started
 
     os.register_at_fork(
-        before=lambda: call(lambda each: each._lines.lock.acquire()),
+        before=lambda: call(Recorder._before_fork),
         after_in_parent=lambda: call(lambda each: each._lines.lock.release()),
         after_in_child=lambda: call(in_child),
     )

@@ -7,6 +7,7 @@ import logging
 import logging.config
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -178,6 +179,40 @@ def test_a_child_that_lives_on_is_not_resumed(tmp_path: Path) -> None:
         os.waitpid(child, 0)
     with Recorder("alice", log, resume=True) as again:
         assert again.event("goes on") == "alice:3"
+
+
+@pytest.mark.parametrize("flush", ["exit", "interval", "each"])
+def test_no_later_life_is_called_as_what_a_child_has_seen(flush: str, tmp_path: Path) -> None:
+    """A process is killed that has written nothing of its own; its child refers to what it did, and it goes on."""
+    log = tmp_path / "run.jsonl"
+    program = f"""
+import os, signal
+from microcosm.record import Recorder
+alice = Recorder("alice", {str(log)!r}, flush={flush!r}, resume=True)
+for label in ("one", "two", "three"):
+    alice.event(label)
+child = os.fork()
+if not child:
+    alice.event("in the child")
+    alice.close()
+    os._exit(0)
+os.waitpid(child, 0)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -signal.SIGKILL
+    with Recorder("alice", log, resume=True) as alice:
+        later = [alice.event("later") for _ in range(3)]
+    known = Microcosm.read(log)
+    [child] = [each for each in known.events if each.startswith("alice#")]
+    assert known.online("alice:3", child) is Relation.BEFORE
+    assert all(known.online(name, child) is Relation.SILENT for name in later)
+
+
+def test_whom_a_message_is_sent_to_may_be_anything(tmp_path: Path) -> None:
+    with Recorder("alice", tmp_path / "run.jsonl") as alice:
+        for to in (5, None, ["p", "q"], object()):
+            alice.send("m", to=to)
+        assert alice.lost == 0
 
 
 def test_a_recorder_that_nobody_holds_has_written_what_it_had(tmp_path: Path) -> None:
