@@ -18,10 +18,13 @@ from typing import NamedTuple, NoReturn
 from zlib import crc32
 
 from microcosm.engine.body import Body, body
+from microcosm.errors import RuleError
+from microcosm.givens.facts import expect
 from microcosm.givens.relation import Relation
 from microcosm.logic.rule import (
     ANY,
     Assume,
+    BasePredicate,
     Given,
     Incompatible,
     Instance,
@@ -212,10 +215,40 @@ def checksum(rulebook: RuleBook) -> int:
 
 
 def check(rulebook: RuleBook) -> None:
-    """Raise `RuleError` where `strata` does. Cost: linear in the instances."""
+    """Raise `RuleError` where `strata` does, and for a rule that no answer could rest on. Cost: linear in the
+    instances.
+
+    That is one which concludes something of an event and itself, asks a base predicate that there is not, or
+    concludes of its own contradiction.
+    """
+    for rule in rulebook.rules:
+        _check_meaning(rule)
     whole = _graph(rulebook.instances)
     _check_negation(whole)
     _check_assumed(whole, assumptions(rulebook))
+
+
+def _check_meaning(rule: Rule) -> None:
+    every = [premise for alternatives in rule.premises for premise in alternatives]
+    bodies = [part for p in every for part in (p.body if isinstance(p, NoneWith) else (p,))]
+    for premise in (p.body if isinstance(p, Not) else p for p in bodies):
+        if isinstance(premise, BasePredicate):
+            try:
+                expect(premise.name, len(premise.events))
+            except RuleError as error:
+                raise refused(rule, f"{rule.name}: {error.message}", error.hint or "") from None
+    assumes = any(isinstance(premise, Assume) for premise in every)
+    for conclusion in rule.conclusions:
+        if conclusion.left == conclusion.right:
+            fault = f"{rule.name} concludes {premise_text(conclusion, {})}, of an event and itself"
+            raise refused(rule, fault, "A relation is one of two different events.")
+        name = str(conclusion.relation).lstrip("!")
+        having = [p for p in every if isinstance(p, Judged | Given | Assume)]
+        having = [p for p in having if str(p.relation).lstrip("!") == name]
+        offline = [p for p in having if isinstance(p, Judged) and p.judgement is Judgement.OFFLINE]
+        if assumes and not isinstance(conclusion.relation, Relation) and having and having == offline:
+            fault = f"{rule.name} concludes the relation {name}, which only follows from what it assumes"
+            raise refused(rule, fault, _FORM)
 
 
 @lru_cache(maxsize=16)

@@ -183,7 +183,7 @@ def test_a_child_that_lives_on_is_not_resumed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flush", ["exit", "interval", "each"])
 def test_no_later_life_is_called_as_what_a_child_has_seen(flush: str, tmp_path: Path) -> None:
-    """A process is killed that has written nothing of its own; its child refers to what it did, and it goes on."""
+    """A process is killed before it has written; its child refers to what it did, and it goes on."""
     log = tmp_path / "run.jsonl"
     program = f"""
 import os, signal
