@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain, count, filterfalse
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from microcosm.errors import Undefined
 from microcosm.givens.clock_columns import ClockColumns
@@ -26,10 +26,14 @@ from microcosm.tuning import gc_paused
 _UNORDERED = frozenset({"messages", "processes", "orderings", "complete", "tokens"})
 
 
-def _set_of(value: object) -> object:
-    """What is said, in whatever order; of an object, by name."""
+def _set_of(field: str, value: Any) -> object:
+    """What a field says, in whatever order it may be said; of an object, by name."""
+    if field in ("external", "refuted"):
+        return {fact.key() for fact in value.values()}
+    if field not in _UNORDERED:
+        return value
     if isinstance(value, dict):
-        return {name: _set_of(each) for name, each in value.items()}
+        return {name: _set_of(field, each) for name, each in value.items()}
     return frozenset(value) if isinstance(value, list | tuple) else value
 
 
@@ -64,12 +68,15 @@ class Givens:
     __hash__ = None  # type: ignore[assignment]  # they change
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same is given: an order is said by the chain, by clocks, and by nothing else."""
+        """Whether the same is given: an order is said by the chain, by clocks, and by nothing else.
+
+        Also where a symmetric relation is stated the other way round.
+        """
         if type(other) is not Givens or levels(self.clocks) != levels(other.clocks):
             return False
         for name in [one.name for one in fields(self) if one.compare]:
             mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs and (name not in _UNORDERED or _set_of(mine) != _set_of(theirs)):
+            if mine != theirs and _set_of(name, mine) != _set_of(name, theirs):
                 return False
         return True
 

@@ -236,6 +236,8 @@ class Decisions:
         there is no `<>` (theorem 14 of docs/theory/depth.md). Cost: a row for each event with a `<>`.
         """
         expect(int | None, "depth of assumptions, or None", depth)
+        if depth is not None and depth < 0:
+            raise Undefined(f"no assumptions nest {depth} deep: 0 is none, None as deep as it takes")
         if self._givens.beyond_worlds or not are_shipped(self._rules):
             return depth
         related = self._engine.memo.judged(_RELATED)

@@ -97,6 +97,7 @@ HOLES = frozenset(
         "collective-mismatch",
         "duplicate-receive",
         "equal-clock",
+        "equal-time",
         "link-against-clock",
         "link-cycle",
         "message-against-clock",

@@ -80,6 +80,13 @@ def test_equal_are_those_that_say_the_same_in_any_order(givens: Givens, rng: Ran
     assert other != known
 
 
+@pytest.mark.parametrize("sign", ["||", "<>"])
+def test_a_symmetric_relation_says_the_same_both_ways(sign: str) -> None:
+    """Two microcosms that state it the one and the other way give the same (Worlds of Events, section 6)."""
+    assert Microcosm.parse(f"a {sign} b\nb < c") == Microcosm.parse(f"b < c\nb {sign} a")
+    assert Microcosm.parse("a !< b") != Microcosm.parse("b !< a")
+
+
 def test_merged_either_way_they_are_equal() -> None:
     one, other = (
         Microcosm.parse("send a = m p\nordering rsc"),

@@ -152,7 +152,7 @@ CASES: dict[str, list[tuple[list[str], list[tuple[str, int]], str]]] = {
 ELSEWHERE = {
     *("self-send", "line-before-cause", "long-line", "bad-clock", "bad-host", "unparsed-text", "no-text"),
     *("line-order", "clock-inversion", "missing-time", "ambiguous-content", "collective-mismatch"),
-    *("restart", "equal-clock"),
+    *("restart", "equal-clock", "equal-time"),
     *("log-hole", "partial-span", "scattered-process", "misnamed-field"),
     *("unreadable", "too-many-chosen", "wide-frontier", "unused-clock", "unused-link"),
     *("bad-encoding", "other-encoding", "line-end", "bad-archive", "comment", "left-out"),

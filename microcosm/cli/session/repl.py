@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
@@ -82,8 +83,9 @@ def _ask_the_terminal() -> None:
 def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
     """Answer every line; the exit code: 4 where one could not be read, 1 where one was refused, else 0."""
     worst = exits.HOLDS
-    for raw in lines:
-        line = raw.rstrip(b"\r\n").decode("utf-8", "surrogateescape")  # of no UTF-8 what no line may hold
+    for at, raw in enumerate(lines):
+        text = raw.rstrip(b"\r\n").removeprefix(b"" if at else BOM_UTF8)
+        line = text.decode("utf-8", "surrogateescape")  # of no UTF-8 what no line may hold
         if not json:
             output.say(f"{PROMPT}{output.printable(line)}".rstrip())
         outcome, over = exits.FAULT, False  # unless it is answered

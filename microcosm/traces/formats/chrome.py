@@ -6,7 +6,9 @@ alone, whose last bracket may be missing.
 A thread (`pid`, `tid`) is a process, whose events its clock puts in order: the start and the end of each
 slice (`B` and `E`, `X`), and all that is recorded at one time. At equal times a slice ends before another
 begins, and a flow arrives before the slice that it leads to; slices that begin together are nested, the
-longer one first, and of equal ones that which stands first; `B` and `E` of one time stand in their order.
+longer one first; `B` and `E` of one time stand in their order. Of what else is of one time nothing tells
+which was first, for events may stand in any order: all but one are set aside, `7 (2)`, after what was before
+that time and before what comes after it (`equal-time`).
 A flow (`s`, `t`, `f` of one `cat`, `name` and `id`) is a message, and so are slices of one
 `bind_id`, from the beginning of that with `flow_out` to those with `flow_in`: what it comes by and where it
 ends come after its beginning, its end after all that it comes by. Where an id begins or ends more than once
@@ -19,7 +21,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count, groupby
 
 from microcosm.traces.event import TraceEvent, writable
 from microcosm.traces.formats.span import text_of
@@ -58,6 +61,12 @@ class _Mark:
     part: str = ""
     """Of a flow: `s` where it begins, `t` what it comes by, `f` where it ends."""
     correlation: int | None = None
+    item: int = 0
+    """What it is the beginning or the end of, or itself."""
+    beside: int = 0
+    """0, or the number of the chain to which it is set aside from its thread."""
+    after: list[_Mark] = field(default_factory=list)
+    """What of its thread comes before it, of the chains beside its own."""
     process: str = ""
     seq: int = 0
 
@@ -140,7 +149,7 @@ class Tracks:
         more["time"] = record["ts"]
         at = sum(map(len, self._tracks[track]))
         rank = _BEGINS if phase in "BX" else _END if phase == "E" else _ARRIVES if phase in "tf" else _AT
-        mark = _Mark(time, (rank, -length, at, 0), track, phase, name, more, line)
+        mark = _Mark(time, (rank, -length, at, 0), track, phase, name, more, line, item=at)
         marks.append(mark)
         if phase in "stf":
             mark.flow, mark.part = (file, text_of(record.get("cat")), name, _flow_id(record, pid)), phase
@@ -151,7 +160,7 @@ class Tracks:
         if phase == "X":
             end = (_END, length, -at, 1) if length else (_BEGINS, 0, at, 1)
             times = {"cat": more["cat"]} if "cat" in more else {}
-            marks.append(_Mark(time + length, end, track, "E", name, times, line))
+            marks.append(_Mark(time + length, end, track, "E", name, times, line, item=at))
             if type(more.get("correlation")) is int and type(record.get("cat")) is str:
                 mark.correlation = int(str(more["correlation"]))
                 if str(more["cat"]).lower() in _RUNTIME:
@@ -165,8 +174,13 @@ class Tracks:
             _pair(marks)
             marks.sort(key=lambda mark: (mark.time, mark.rank))
             name = self._called(track)
+            if aside := _set_aside(marks):
+                detail = f"{name}: of what is of one time nothing tells which was first"
+                self._report.add("equal-time", detail, file=track[0], line=aside.line)
             for mark in marks:
-                mark.process, mark.seq = self._left_out.place(name, None, track[0], mark.line, track)
+                called = f"{name} ({mark.beside + 1})" if mark.beside else name
+                own = track, mark.beside
+                mark.process, mark.seq = self._left_out.place(called, None, track[0], mark.line, own)
         messages: dict[Flow, str | None] = {}
         taken: set[str | None] = {None}
         for flow, ends in self._flows.items():
@@ -186,7 +200,7 @@ class Tracks:
                     message,
                     label=f"end of {mark.label}" if mark.phase == "E" else mark.label,
                     attributes=mark.attributes,
-                    after=self._before(mark) if message is not None or mark.correlation else (),
+                    after=self._before(mark, message is not None or mark.correlation is not None),
                     file=mark.track[0],
                     line=mark.line,
                     numbered=True,
@@ -227,8 +241,8 @@ class Tracks:
             self._report.add("ambiguous-content", detail, file=file, line=first.line)
             return None
         arrivals = [*ends["t"], *ends["f"]]
-        if begins and any(mark.process == begins[0].process for mark in arrivals):
-            arrivals = [mark for mark in arrivals if mark.process != begins[0].process]
+        if begins and any(mark.track == begins[0].track for mark in arrivals):
+            arrivals = [mark for mark in arrivals if mark.track != begins[0].track]
             if not arrivals:
                 return None  # within a thread its clock says all
         for mark in arrivals:
@@ -239,15 +253,18 @@ class Tracks:
         where = "" if file == self._files[0] else f" ({self._left_out.called(file)})"
         return f"{known}:{identity}{where}"
 
-    def _before(self, mark: _Mark) -> tuple[str, ...]:
-        """The events that a mark is stated to come after, besides the beginning of its flow."""
+    def _before(self, mark: _Mark, linked: bool) -> tuple[str, ...]:
+        """The events that a mark is stated to come after, besides the beginning of its flow; `linked` says
+        whether others may be among them than those of its thread.
+        """
         before: list[_Mark] = []
-        if mark.part == "f" and mark.flow is not None:
+        if linked and mark.part == "f" and mark.flow is not None:
             before += self._flows[mark.flow]["t"]
         if mark.correlation is not None and str(mark.attributes["cat"]).lower() in _DEVICE:
             calls = self._calls.get((mark.track[0], mark.correlation), ())
             before += calls if len(calls) == 1 else ()
-        return tuple(f"{one.process}:{one.seq}" for one in before if one.process != mark.process)
+        before = [*mark.after, *(one for one in before if one.track != mark.track)]
+        return tuple(f"{one.process}:{one.seq}" for one in before)
 
 
 def _pair(marks: list[_Mark]) -> None:
@@ -279,6 +296,34 @@ def _pair(marks: list[_Mark]) -> None:
         elif least is not None:
             least = 0
         mark.rank = (_END, length, at, 0) if least is None else (_BEGINS, least, at, 0)
+
+
+def _set_aside(marks: list[_Mark]) -> _Mark | None:
+    """Put what is of one time, ordered by nothing but its place, on chains beside that of the thread; the first
+    of that, if there is any. Cost: linear, and quadratic in what is of one time.
+    """
+    first, chain_of = None, dict[int, int]()
+    main: _Mark | None = None
+    waiting: list[_Mark] = []  # set aside since the last one of the thread
+    for _, group in groupby(marks, lambda mark: (mark.time, mark.rank[:2])):
+        alike = list(group)
+        stands = [mark.phase in "BE" and not mark.rank[3] for mark in alike]
+        items = {mark.item for mark, put in zip(alike, stands, strict=True) if not put}
+        taken = {chain_of[item] for item in items if item in chain_of} | ({0} if any(stands) else set())
+        for item in sorted(items - chain_of.keys()):
+            chain_of[item] = next(number for number in count() if number not in taken)
+            taken.add(chain_of[item])
+        before, aside = main, []
+        for mark, put in zip(alike, stands, strict=True):
+            mark.beside = 0 if put else chain_of[mark.item]
+            if mark.beside:
+                aside.append(mark)
+                mark.after = [] if before is None else [before]
+                first = first or mark
+            else:
+                mark.after, waiting, main = waiting, [], mark
+        waiting += aside
+    return first
 
 
 def _number(value: object) -> str:

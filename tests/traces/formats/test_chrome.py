@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations, permutations
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from microcosm import Microcosm, Relation
 from microcosm.traces import reading as formats
 from microcosm.traces.extract import extract
 from tests.traces.logs import read_text, told
@@ -74,7 +76,7 @@ def test_slices_that_begin_and_end_at_one_time_nest_as_they_stand() -> None:
 
 
 def test_of_slices_of_one_time_the_inner_one_ends_first_and_an_end_told_again_is_none() -> None:
-    outer = [event("B", 1, name="a"), event("X", 1, name="b", dur=4), event("X", 1, name="c", dur=4)]
+    outer = [event("B", 1, name="a"), event("X", 1, name="b", dur=3), event("X", 2, name="c", dur=2)]
     records = [*outer, event("E", 5, name="")]
     labels = ["a", "b", "c", "end of c", "end of b", "end of a"]
     assert [line.split(" ", 2)[2] for line in shown(records)] == labels
@@ -165,10 +167,38 @@ def test_a_kernel_comes_after_the_call_that_launched_it() -> None:
 def test_threads_of_two_files_are_two(tmp_path: Path) -> None:
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path, at in zip(paths, (1, 2), strict=True):
-        path.write_text(json.dumps([event("i", at), event("s", at, id=1)]), encoding="utf-8")
+        path.write_text(json.dumps([event("i", at), event("s", at + 0.5, id=1)]), encoding="utf-8")
     events = list(formats.read(paths))
     assert [e.id for e in events] == ["9/1:1", "9/1:2", "9/1 (b.json):1", "9/1 (b.json):2"]
     assert [e.message for e in events] == [None, "x:1", None, "x:1 (b.json)"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_events_may_stand_in_any_order(seed: int) -> None:
+    """What is said of a thread does not depend on the places of events, also where they are of one time."""
+    rng = Random(seed)
+    records = [event("X", rng.randrange(4), name=f"x{at}", dur=rng.randrange(3)) for at in range(4)]
+    records += [event("i", rng.randrange(4), name=f"i{at}") for at in range(3)]
+    rng.shuffle(records)
+    found = []
+    for listed in (records, records[::-1], rng.sample(records, len(records))):
+        events, _ = read_text(json.dumps(listed), "chrome")
+        label = {one.id: one.label for one in events}
+        known = Microcosm(extract(events).givens)
+        pairs = permutations([one for one in label if one in known], 2)
+        found.append({(label[a], label[b]) for a, b in pairs if known.online(a, b) is Relation.BEFORE})
+    times = [(one["ts"], one.get("dur", 0)) for one in records]
+    assert found[0] == found[1] == found[2] or len({*times}) < len(times)
+    sure = {
+        (f"{'end of ' if 'dur' in one else ''}{one['name']}", other["name"])
+        for one, other in permutations(records, 2)
+        if one["ts"] + one.get("dur", 0) < other["ts"]
+    }
+    assert all(sure <= said for said in found)
+    for a, b in combinations(records, 2):
+        if ("dur" in a, a["ts"], a.get("dur")) == ("dur" in b, b["ts"], b.get("dur")):
+            either = {(a["name"], b["name"]), (b["name"], a["name"])}
+            assert all(said.isdisjoint(either) for said in found)
 
 
 def test_what_is_no_event_is_told() -> None:
