@@ -221,7 +221,7 @@ def _givens(found: object, file: str | None) -> Givens:
     for fact in (*each("external", partial(_external, place)), *each("refuted", partial(_refuted, place))):
         givens.add(fact)
     givens.stamps = _table(fields.get("stamps", {}), "stamps", _stamp)
-    givens.clocks = _in_turn(_table(fields.get("clocks", {}), "clocks", _clock))
+    givens.clocks = _table(fields.get("clocks", {}), "clocks", _clock)
     givens.messages = each("messages", _message)
     givens.processes = _table(fields.get("processes", {}), "processes", _group)
     givens.orderings = [*dict.fromkeys(each("orderings", _ordering))]
@@ -277,21 +277,6 @@ def _stamp(found: object, path: str) -> Stamp:
         fault = f"the interval ends ({latest}) before it begins ({earliest})"
         raise JsonFault(path, fault, "Write [earliest, latest].")
     return (earliest, latest)
-
-
-def _in_turn(clocks: dict[str, Clock]) -> dict[str, Clock]:
-    """Clocks so that of those which count alike the one that advanced the count is the first, as it was.
-
-    The order of the others is that of the object, in which `.mc` states them by lines.
-    """
-    shown: set[tuple[str | None, str, int]] = set()
-    for clock in clocks.values():
-        level = clock.execution, clock.process, clock.own
-        if not clock.ticked:
-            shown.add(level)
-        elif level in shown:
-            return dict(sorted(clocks.items(), key=lambda named: not named[1].ticked))
-    return clocks
 
 
 def _clock(found: object, path: str) -> Clock:

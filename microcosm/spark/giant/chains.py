@@ -61,6 +61,8 @@ class LastEvent(NamedTuple):
     above: int
 
 
+TEXTS = ("message", "label", "name")
+"""What tells one event from another at one position (`microcosm.traces.formats.jsonl.in_execution`)."""
 SAID = ("kind", "message", "to", "name", "label", "attributes")
 """What an event says, but where it is."""
 
@@ -171,7 +173,9 @@ class _Chain:
         yield "ends", pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(LASTS))
 
     def _again(self) -> Any:
-        """Which events are at a taken position, say something else, and follow the first line so far."""
+        """Which events are at a taken position and say something else: another text, or anything where the
+        first line so far stands.
+        """
         found = np.zeros(len(self.new), dtype=bool)
         begins = np.append(np.flatnonzero(self.firsts), len(self.new))
         twice = np.flatnonzero(~self.new)
@@ -180,9 +184,12 @@ class _Chain:
             begin, end = begins[process : process + 2].tolist()
             first = np.minimum.accumulate(self.at[begin:end])
             some = twice[slice(*np.searchsorted(twice, (begin, end)))]
-            some = some[self.at[self.last[some]] == first[some - begin - 1]]
+            at_first = self.at[self.last[some]] == first[some - begin - 1]
             says, holds = (content.take(pa.array(each)).to_pylist() for each in (some, self.last[some]))
-            found[some] = [one != other for one, other in zip(says, holds, strict=True)]
+            found[some] = [
+                one != other if whole else any(one.get(name) != other.get(name) for name in TEXTS)
+                for one, other, whole in zip(says, holds, at_first.tolist(), strict=True)
+            ]
         return found
 
 

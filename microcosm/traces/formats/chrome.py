@@ -299,8 +299,8 @@ def _pair(marks: list[_Mark]) -> None:
 
 
 def _set_aside(marks: list[_Mark]) -> _Mark | None:
-    """Put what is of one time, ordered by nothing but its place, on chains beside that of the thread; the first
-    of that, if there is any. Cost: linear, and quadratic in what is of one time.
+    """Put what is of one time, ordered by nothing but its place, on chains beside that of the thread; the
+    first of that, if there is any. Cost: linear, and quadratic in what is of one time.
     """
     first, chain_of = None, dict[int, int]()
     main: _Mark | None = None
