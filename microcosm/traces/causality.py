@@ -215,8 +215,8 @@ class Before:
         return True
 
     def _unseen(self, times: Mapping[int, Clock]) -> bool:
-        """Whether a message or link led, by way of events without clocks, from a clock to one that has not
-        seen it; those are given up. Cost: linear in the edges, times the processes for events without clocks.
+        """Whether messages or links led, by way of events without clocks, from a clock to one that has not
+        seen it; all of the way are given up. Cost: linear in the edges, times the processes without clocks.
         """
         events, previous = self._execution.events, self._execution.previous
         if len(times) == len(events) or not (self.pairs or self.links):
@@ -229,17 +229,22 @@ class Before:
                 past: _Clocked = {events[source].process: (source, None)}
                 past = known.get(source, past)
                 if source != previous[event]:
-                    past = {process: (clocked, (source, event)) for process, (clocked, _) in past.items()}
-                for process, (clocked, edge) in past.items() if found else ():
-                    if process not in found or times[clocked].own > times[found[process][0]].own:
-                        found[process] = clocked, edge
-                found = found or past
+                    past = {of: (clocked, (source, event, way)) for of, (clocked, way) in past.items()}
+                if not found:
+                    found = past
+                    continue
+                found = {**found}
+                for of, (clocked, way) in past.items():
+                    if of not in found or times[clocked].own > times[found[of][0]].own:
+                        found[of] = clocked, way
             if event not in times:
                 known[event] = found
                 continue
-            for clocked, edge in found.values():
-                if edge is not None and times[clocked].missed_by(times[event]):
-                    odd.add(edge)
+            for clocked, way in found.values():
+                while way is not None and times[clocked].missed_by(times[event]):
+                    before, after, way = way  # noqa: PLW2901
+                    odd.add((before, after))
+        odd &= {*self.pairs, *self.links}
         for before, after in sorted(odd):
             one, other = events[before], events[after]
             what = "link" if (before, after) in self.links else "message"
@@ -308,8 +313,10 @@ class Exchange:
     message_events: list[int] = field(default_factory=list)
 
 
-_Clocked = dict[str, tuple[int, tuple[int, int] | None]]
-"""By process the last event with a clock, and the message or link by which it came to be known, if any."""
+_Way = tuple[int, int, "_Way | None"] | None
+"""The messages and links of a way, the last one first."""
+_Clocked = dict[str, tuple[int, _Way]]
+"""By process the last event with a clock, and by which way it came to be known."""
 Ends = list[tuple[int, TraceEvent, str]]
 """The events of one kind, each with its message."""
 Copies = dict[tuple[str, str | None], dict[str, int]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -156,3 +157,16 @@ def test_a_number_past_53_bits_is_itself(run: Run, text: str) -> None:
     assert run("offline", "out.json", "a", "b", "--json").json["refuted"] == ["<"]
     Microcosm.read("late.mc").write("again.json")
     assert Microcosm.read("again.json").givens.stamps == Microcosm.read("late.mc").givens.stamps
+
+
+def test_a_limit_ends_a_table_that_assumes_something(run: Run) -> None:
+    """What propagation leaves is shown then, and it is said that more may be ruled out."""
+    rng = Random(1)
+    pairs = [pair for pair in combinations(range(40), 2) if rng.random() < 0.3]
+    Path("m.mc").write_text("".join(f"e{a} <> e{b}\n" for a, b in pairs), encoding="utf-8")
+    told = run("table", "m.mc", "--mode", "offline", "--depth", "exact", "--limit", "0.2", "--json")
+    assert (told.code, told.json["exact"], len(told.json["pairs"])) == (3, False, 780)
+    assert run("table", "m.mc", "--mode", "offline", "--limit", "1").code == 2
+    Path("m.mc").write_text("a < b\n", encoding="utf-8")
+    told = run("table", "m.mc", "--mode", "offline", "--depth", "exact", "--limit", "60", "--json")
+    assert (told.code, told.json["pairs"]) == (0, [["a", "b", ["<"]]])

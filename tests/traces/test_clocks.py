@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from microcosm import Microcosm
 from microcosm.givens.relation import Relation, between
 from microcosm.traces.clocks import Clocks, ticked
 from microcosm.traces.event import TraceEvent, covers
 from microcosm.traces.execution import executions
+from microcosm.traces.extract import extract
 from microcosm.traces.report import Report
 from tests.traces.runs import DROPPED, RUNS, Run, kept_of
 
@@ -188,3 +190,23 @@ def test_covering() -> None:
     assert covers({"p": 1, "q": 2}, {"p": 1})
     assert covers({"p": 1}, {"p": 1, "q": 0})
     assert not covers({"p": 1}, {"p": 1, "q": 1})
+
+
+def test_a_way_that_clocks_deny_is_not_believed() -> None:
+    """Through events without clocks; of its messages and links nobody knows which is wrong."""
+    events = [
+        TraceEvent("p", 1, clock={"p": 1}),
+        TraceEvent("p", 2, "send", "m"),
+        TraceEvent("u", 1, "receive", "m"),
+        TraceEvent("u", 2),
+        TraceEvent("v", 1, after=("u:2",)),
+        TraceEvent("v", 2, "send", "n"),
+        TraceEvent("q", 1, "receive", "n"),
+        TraceEvent("q", 2, clock={"q": 1}),
+        TraceEvent("r", 1, "receive", "m", clock={"p": 1, "r": 1}),
+    ]
+    report = Report()
+    found = extract(events, report=report).givens
+    assert report.counts == {"message-against-clock": 2, "link-against-clock": 1}
+    assert Microcosm(found).online("p:1", "q:2") is Relation.CONCURRENT
+    assert [str(fact) for fact in found.external.values() if fact.source == "message m"] == ["p:2 < r:1"]

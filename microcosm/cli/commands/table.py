@@ -15,6 +15,7 @@ from microcosm.cli.show import offline as show
 from microcosm.cli.show import tables
 from microcosm.cli.show.proofs import Style
 from microcosm.cli.show.verdict import by_complete, words_of
+from microcosm.errors import Stopped
 from microcosm.givens.relation import Relation
 from microcosm.queries.batch import ConcludedOffline
 from microcosm.tuning import kept
@@ -59,9 +60,11 @@ def table(
     """
     if mode not in MODES:
         raise exits.UsageError(f"there is no mode {mode!r}: it is {', '.join(MODES[:-1])} or {MODES[-1]}")
-    if limit is not None and mode != "possible":
-        raise exits.UsageError("--limit is for --mode possible: the others need no search")
     nests = options.natural("--depth", depth, {"exact": None})
+    if limit is not None and (mode == "online" or (mode == "offline" and nests == 0)):
+        raise exits.UsageError(
+            "--limit is for --mode possible, and offline with --depth: the others need no search"
+        )
     if nests != 0 and mode != "offline":
         raise exits.UsageError("--depth is for --mode offline")
     codes, book = [exits.HOLDS], reading.rulebook()
@@ -79,7 +82,7 @@ def table(
         if mode == "possible":
             codes.append(_possible(file, known, every, options.stop_after(limit)))
         elif mode == "offline":
-            codes.append(_offline(file, known, every, nests))
+            codes.append(_offline(file, known, every, nests, options.stop_after(limit)))
         else:
             show.warn_if_inconsistent(known, source.paths)
             more = _concluded(known) if output.for_machines() else {}
@@ -201,12 +204,18 @@ def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> in
     return exits.HOLDS if decided else exits.UNDECIDED
 
 
-def _offline(file: str, known: Microcosm, every: bool, depth: int | None) -> int:
-    """What the offline rules leave of each pair at a depth; exit code 1 where they contradict themselves."""
+def _offline(file: str, known: Microcosm, every: bool, depth: int | None, stop: Stop | None) -> int:
+    """What the offline rules leave of each pair at a depth; the exit code: 0, 1 where they contradict
+    themselves, 3 where `stop` came first and propagation alone tells what is left.
+    """
     from microcosm.queries.offline import Inconsistent
 
+    decided = True
     try:
-        pairs = known.offline_table(depth=depth)
+        try:
+            pairs = known.offline_table(depth=depth, stop=stop)
+        except Stopped:
+            pairs, decided = known.offline_table(), False
     except Inconsistent as problem:
         if output.for_machines():
             tables.stream_pairs(file, known.events, (), show.inconsistent_fields(problem))
@@ -214,8 +223,10 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int | None) -> int
             output.say_all(show.inconsistent_lines(known, problem))
         return exits.REFUTED
     show.warn_if_inconsistent(known, (file,))
-    _left(file, known, pairs, every, {})
-    return exits.HOLDS
+    _left(file, known, pairs, every, {} if decided else {"exact": False})
+    if not decided:
+        output.warn("time is over: what is left of each pair was found without assumptions")
+    return exits.HOLDS if decided else exits.UNDECIDED
 
 
 def _left(file: str, known: Microcosm, pairs: PairsLeft, every: bool, more: Fields) -> None:
