@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import iglob
 from os.path import exists
@@ -57,6 +57,12 @@ def sources(paths: Sequence[str]) -> list[Source]:
     how = options.of_logs()
     known_format(how.get("format"))
     return opening.sources(paths, log="format" in how or "pattern" in how)
+
+
+def spare(read: Iterable[files.AnyPath], out: str | None) -> None:
+    """Raise `UsageError` where what is written would take the place of what is read."""
+    if out not in (None, files.STDIN) and any(len(files.distinct([path, out])) == 1 for path in read):
+        raise UsageError(f"{out} is what is read, and would be lost: name another file to write")
 
 
 def givens_of(paths: Sequence[str], *, strict: bool = False) -> Givens:

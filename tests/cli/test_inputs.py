@@ -470,3 +470,14 @@ def test_the_name_of_a_drawing_says_in_what_it_is_drawn(run: Run, log: str, tmp_
         assert (tmp_path / name).read_text("utf-8").startswith(begin), name
     assert run("draw", log, "--svg", "-o", str(tmp_path / "b.dot"), "-q").code == 0
     assert (tmp_path / "b.dot").read_text("utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize("command", ["extract", "page", "draw"])
+def test_what_is_read_is_not_written_over(run: Run, command: str) -> None:
+    text = '{"process": "p", "seq": 1, "label": "x"}\n{"process": "p", "seq": 2, "label": "y"}\n'
+    Path("log.jsonl").write_text(text, encoding="utf-8")
+    for out in ("log.jsonl", "./log.jsonl", str(Path("log.jsonl").resolve())):
+        told = run(command, "log.jsonl", "-o", out)
+        assert told.code == 2
+        assert "is what is read, and would be lost" in told.err
+    assert Path("log.jsonl").read_text(encoding="utf-8") == text

@@ -51,6 +51,7 @@ def extract(
       microcosm extract photo-album.jsonl --process phone
     """
     source, report = reading.one_of(traces), reading.report_of(strict)
+    reading.spare(source.paths, out)
     found = reading.extraction_of(source, with_clocks=not without_clocks, report=report)
     if found.isolated:
         output.note(f"events related to no other, and so not named: {found.isolated:,}")

@@ -81,6 +81,7 @@ def page(
         raise exits.UsageError("--json and the page cannot both go to standard output: say -o OUT.html")
     questions = [*map(reading.questions_in, ask)]
     one, two = sources_of(files, other)
+    reading.spare([*one.paths, *(two.paths if two is not None else ())], out)
     book = reading.rulebook()
     known, report = read_source(one, book, strict)
     beside = None if two is None else read_source(two, book, strict)[0]
@@ -302,6 +303,7 @@ def draw(
         raise exits.UsageError(f"--hasse and {chosen[0]}: a Hasse diagram is drawn in SVG")
     called = "" if chosen or hasse or out is None else out.lower()
     dot, mermaid = dot or called.endswith((".dot", ".gv")), mermaid or called.endswith((".mmd", ".mermaid"))
+    reading.spare(file, out)
     known = reading.load(file, strict=strict)
     events = [known.event(each) for each in around or ()]
     known.require(*events)
