@@ -168,7 +168,8 @@ class Microcosm:
         """A multigraph of the givens: an edge a → b keyed by its sign for each given, with its `source`.
 
         The internal chain stands as consecutive `<` edges; `||` and `<>` as one edge, as stated.
-        Clocks and tokens are node attributes `clock` and `tokens`.
+        Clocks and tokens are node attributes `clock` and `tokens`. What else is given, stamps, messages and
+        their orderings, processes and that a log is complete, is left out.
         """
         return queries.graph.to_networkx(self._givens)
 
