@@ -222,8 +222,7 @@ def read(
             form = stated or detect(stream.head, stream.file)
             events = form.read(stream, stream.file, report, options)
             if families is not None:
-                families.begin(stream.file, form)
-                events = families.first(events)
+                events = families.first(events, families.begin(stream.file, form))
             event = None
             for event in events:
                 yield event
@@ -258,11 +257,12 @@ class _Families:
         self._waiting: dict[object, str] = {}
         """The family of what each format keeps over its files."""
 
-    def begin(self, file: str, form: Format) -> None:
-        """A file is to be read."""
+    def begin(self, file: str, form: Format) -> str:
+        """A file is to be read; its family."""
         self.end()
         family = self._family[file] = getattr(form, "family", "") or form.NAME
         self._options.positions = self._positions.setdefault(family, defaultdict(Positions))
+        return family
 
     def end(self) -> None:
         """The last of the files that were begun is read."""
@@ -270,11 +270,11 @@ class _Families:
             for kept in self._options.state:
                 self._waiting.setdefault(kept, family)
 
-    def first(self, events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
-        """The events of the first family; others are put aside."""
+    def first(self, events: Iterable[TraceEvent], family: str) -> Iterator[TraceEvent]:
+        """The events of the first family; those of another are put aside."""
         first = next(iter(self._family.values()))
         for event in events:
-            if (family := self._family.get(event.file, first)) == first:
+            if family == first:
                 self._homes.setdefault((event.trace, event.process), event.file)
                 yield event
             else:
@@ -286,7 +286,8 @@ class _Families:
         for name, family in self._waiting.items():
             kept, self._options.positions = self._options.state[name], self._positions[family]
             if isinstance(kept, Waiting):
-                yield from self.first(kept.rest())
+                for event in kept.rest():  # a copy says of another file, which is not read here
+                    yield from self.first((event,), self._family.get(event.file, family))
         for events in self._others.values():
             apart: dict[Place, str] = {}
             for event in events:

@@ -64,7 +64,7 @@ def test_links_between_traces_are_edges_but_in_a_circle(spark: Any) -> None:
 
 
 def test_of_rows_of_one_position_the_first_counts(spark: Any) -> None:
-    rows = [("p", 7, "send", "m", 1), ("q", 1, "receive", "m", 2), ("q", 1, "receive", "n", 3)]
+    rows = [("p", 7, "send", "m", 1), ("q", 1, "receive", "m", 2), ("q", 1, "receive", "m", 3)]
     columns = "process string, seq short, kind string, message string, line long"
     frame = spark.createDataFrame(rows, columns).selectExpr("*", "'log' as file").repartition(2)
     found = frames.extract(frame)

@@ -104,3 +104,15 @@ def test_what_is_said_of_a_process_means_the_one_of_its_format(tmp_path: Path, s
     assert across(found) == []
     assert found.messages == 1
     assert not {"link-against-clock", "wrong-receiver"} & found.reported.keys()
+
+
+def test_a_copy_is_of_the_file_that_it_stands_in(tmp_path: Path) -> None:
+    """Wherever its events were first read: `origin` says so of each."""
+    text, copy = tmp_path / "a.csv", tmp_path / "b.jsonl"
+    text.write_text(LOGS["csv"])
+    origin = '"origin": ["c.csv", 7]'
+    copy.write_text(LOGS["jsonl later"].replace('"label"', f'{origin}, "label"'))
+    for paths in ([text, copy], [copy, text]):
+        found = microcosm_of_logs(paths)
+        assert found.reported["scattered-process"] == 1
+        assert not found.givens.external
