@@ -125,9 +125,7 @@ def test_concurrency_is_told_of_chosen_events_only(spark: Any, tmp_path: Path) -
     both(spark, log, tmp_path / "out", ExtractOptions(slices=3, concurrent="seq % 40 = 1"))
     pairs = [row for row in table(tmp_path / "out", "edges") if row["relation"] == "||"]
     assert 0 < len(pairs) <= 5 * 5 * 4 / 2 * 6**2
-    log.write_text(
-        "".join(map(line_of, [*events, replace(events[-1], kind="internal", message=None)])), "utf-8"
-    )
+    log.write_text("".join(map(line_of, [*events, replace(events[-1], attributes={"again": True})])), "utf-8")
     both(spark, log, tmp_path / "lost", ExtractOptions(slices=3, concurrent="seq % 40 = 1"))
     assert not [row for row in table(tmp_path / "lost", "edges") if row["relation"] == "||"]
 
