@@ -294,10 +294,8 @@ def lines(givens: Givens) -> dict[str, list[str]]:
     """
     events = covered(givens) if isinstance(givens.complete, tuple) else None
     found: dict[str, list[str]] = {}
-    for event, process in {
-        *owned(givens),
-        *((event, clock.process) for event, clock in givens.clocks.items()),
-    }:
+    clocked = ((event, clock.process) for event, clock in givens.clocks.items())
+    for event, process in dict.fromkeys(chain(owned(givens), clocked)):
         if events is None or event in events:
             found.setdefault(process, []).append(event)
     return found

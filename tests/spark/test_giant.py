@@ -39,9 +39,7 @@ def damaged(random: Random, events: list[TraceEvent]) -> list[TraceEvent]:
             event = replace(event, message=None)  # noqa: PLW2901
         elif chance < 0.1 and event.kind == "send":
             event = replace(event, to=(f"p{random.randrange(5):03}", "p000"))  # noqa: PLW2901
-        elif (
-            chance < 0.12 and event.seq > 9
-        ):  # not at the first position, where the process would begin again
+        elif chance < 0.12:
             made.append(replace(event, attributes={"again": True}))
         made.append(event)
     return [
