@@ -331,6 +331,12 @@ def test_what_cannot_be_loaded_leaves_the_session_as_it_is(
     assert say(session, "undo") == ["nothing to be undone"]
 
 
+def test_a_file_that_cannot_be_loaded_is_named_in_json(run: Run) -> None:
+    Path("m.mc").write_text("a < b\n", encoding="utf-8")
+    told = run("repl", "m.mc", "--json", stdin=b"load! nowhere.mc\n").json
+    assert {name: told[name] for name in ("error", "file")} == {"error": "no such file", "file": "nowhere.mc"}
+
+
 def test_events_may_be_cut_short_in_questions_and_not_in_changes(session: Session) -> None:
     say(session, "upload < unshare")
     assert say(session, "upl < uns?") == ["yes: upload < unshare   (happens before)"]

@@ -274,8 +274,10 @@ def _refusal(error: MicrocosmError | OSError, line: str, givens: Givens) -> Answ
     def fields() -> Fields:
         sides = [proof_object(side) for side in getattr(error, "derivations", ())]
         message = error.message if isinstance(error, TextError) else str(error)
+        file = error.file if isinstance(error, TextError) else getattr(error, "filename", None)
         column = {"column": error.column} if isinstance(error, TextError) and error.column else {}
-        return {"error": message, **column, **({"derivations": sides} if sides else {})}
+        place = {**({"file": str(file)} if file else {}), **column}
+        return {"error": message, **place, **({"derivations": sides} if sides else {})}
 
     return Answer(styled(), fields, outcome)
 
