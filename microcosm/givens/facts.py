@@ -339,7 +339,7 @@ def unexplained(givens: Givens, rank: Callable[[str], int]) -> str | None:
             if known or (partly is not None and not {other, clock.process} <= partly):
                 continue
             if not any(cause.entries.get(other, 0) >= seen for cause in told[event]):
-                return f"the clock of {event} has seen {other} at {seen}, which is no one event's alone"
+                return f"the clock of {event} has seen {other} at {seen}, shown by no event or several"
     return None
 
 
