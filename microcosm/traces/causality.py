@@ -244,10 +244,11 @@ class Before:
                 while way is not None and times[clocked].missed_by(times[event]):
                     before, after, way = way  # noqa: PLW2901
                     odd.add((before, after))
-        odd &= {*self.pairs, *self.links}
+        links = {*self.links}
+        odd &= {*self.pairs, *links}
         for before, after in sorted(odd):
             one, other = events[before], events[after]
-            what = "link" if (before, after) in self.links else "message"
+            what = "link" if (before, after) in links else "message"
             detail = f"a clock after it has not seen a clock before {one.id}"
             _add(self._report, f"{what}-against-clock", other, detail)
         self.pairs = [pair for pair in self.pairs if pair not in odd]

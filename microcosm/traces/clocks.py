@@ -76,7 +76,7 @@ class Clocks:
                 then = {} if following is None else self._clock(following)
                 fits = {one for one in odd if covers(then, self._clock(one))}
                 odd = odd - fits or odd
-            kept = [*kept[:-1], *(one for one in (kept[-1], event) if one not in odd)]
+            kept += (one for one in (kept.pop(), event) if one not in odd)
             for one in sorted(odd):
                 self._drop("clock-not-monotone", one, "its clock and its neighbour's are not in order")
         return kept
