@@ -65,12 +65,15 @@ def test_the_page_begins_and_answers_in_firefox(firefox: Say, tmp_path: Path) ->
     address = f"{page.as_uri()}#a=acl-saved&b=ask"
     firefox("browsingContext.navigate", context=tab, url=address, wait="complete")
     code = """new Promise((done) => {
-        const look = () => document.body.dataset.ready ? done([
+        const said = () => [
             document.querySelector('#panel .badge').textContent,
             document.querySelectorAll('#lanes span').length,
             new Set(document.querySelector('#picture').getContext('2d').getImageData(0, 0, 900, 99).data).size
                 > 9,
-        ].join()) : setTimeout(look, 50);
+        ].join();
+        let looks = 0;
+        const look = () => document.body.dataset.ready && (said().endsWith('true') || looks > 400)
+            ? done(said()) : setTimeout(look, 50, looks += 1);
         look();
     })"""
     said = firefox("script.evaluate", expression=code, target={"context": tab}, awaitPromise=True)
