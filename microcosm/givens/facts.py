@@ -295,7 +295,7 @@ def lines(givens: Givens) -> dict[str, list[str]]:
     events = covered(givens) if isinstance(givens.complete, tuple) else None
     found: dict[str, list[str]] = {}
     clocked = ((event, clock.process) for event, clock in givens.clocks.items())
-    for event, process in dict.fromkeys(chain(owned(givens), clocked)):
+    for event, process in dict.fromkeys(chain(clocked, owned(givens))):
         if events is None or event in events:
             found.setdefault(process, []).append(event)
     return found
@@ -308,39 +308,62 @@ def undirected(givens: Givens) -> Iterator[Iterable[str]]:
     yield from givens.tokens.values()
 
 
-def unexplained(givens: Givens, rank: Callable[[str], int]) -> str | None:
-    """What a clock has seen without a complete log telling how, in words; None where there is nothing.
+class Heard(NamedTuple):
+    """What clocks have seen of others, as far as a complete log does not tell of which events that came."""
+
+    fault: str | None
+    """What such a log must tell and this one does not, in words."""
+    exits: set[str]
+    entries: set[str]
+    """Something that is not in the log may lead from any exit to any entry."""
+
+
+def heard(givens: Givens) -> Heard:
+    """What the clocks of a complete log have seen without its telling how.
 
     Clocks stand for messages that are not recorded one by one. Whoever has seen a value of a process has seen
-    the event that counted it, and perhaps others that share the value or have no clock: nobody knows. So each
-    value that is seen must be one event's alone, and that be in the log, unless the event before in the
-    process, or one that is stated to come before as by a message, had seen as much. Where no message is
-    recorded, each event must have a clock. `rank` grows along the order, and orders each process. Cost:
-    linear in what is given and the entries of clocks, plus sorting.
+    the event that counted it, and perhaps others that share the value or have no clock; and an event without
+    a clock may have seen as much as the next one: nobody knows. So what is seen must be one event's alone, or
+    the event before in the process, or one that is stated to come before as by a message, had seen as much.
+    Where no message is recorded, each event must have a clock. Cost: linear in what is given and the entries
+    of clocks, plus sorting.
     """
-    clocks, alone, told = givens.clocks, dict[tuple[str, int], bool](), defaultdict[str, list[Clock]](list)
+    clocks, found = givens.clocks, Heard(None, set(), set())
+    counted, told = defaultdict[tuple[str, int], list[str]](list), defaultdict[str, list[Clock]](list)
+    silent: dict[str, set[str]] = {}
     for process, line in lines(givens).items() if clocks else ():
-        last, before = 0, list[Clock]()
-        for event in sorted(line, key=rank):
-            clock = clocks.get(event)
-            last = last if clock is None else clock.own
-            alone[process, last] = clock is not None and clock.ticked and (process, last) not in alone
-            told[event] += before[-1:]
-            before += [] if clock is None else [clock]
-        if before and not givens.messages and ((process, 0) in alone or len(before) < len(line)):
-            return f"no clock counts some events of {process}, and messages are not recorded one by one"
+        ours = [event for event in line if event in clocks and clocks[event].process == process]
+        ours.sort(key=lambda event: clocks[event].own)  # stable: equal ones stay as they are stated
+        silent[process] = {*line}.difference(ours)
+        for event in ours:
+            counted[process, clocks[event].own].append(event)
+        for before, event in pairwise(ours):
+            told[event].append(clocks[before])
+        if ours and not givens.messages and (silent[process] or (process, 0) in counted):
+            fault = f"no clock counts some events of {process}, and messages are not recorded one by one"
+            return found._replace(fault=fault)
     for fact in givens.external.values() if clocks else ():
         if fact.relation is Relation.BEFORE and fact.left in clocks:
             told[fact.right].append(clocks[fact.left])
-    partly = {*givens.complete} if isinstance(givens.complete, tuple) else None
+    named, vague = {*givens.complete} if isinstance(givens.complete, tuple) else None, set[tuple[str, int]]()
     for event, clock in clocks.items():
-        for other, seen in clock.entries.items():
-            known = other == clock.process or not seen or alone.get((other, seen))
-            if known or (partly is not None and not {other, clock.process} <= partly):
+        for other, seen in clock.entries.items() if named is None or clock.process in named else ():
+            if not seen or other == clock.process or (named is not None and other not in named):
                 continue
-            if not any(cause.entries.get(other, 0) >= seen for cause in told[event]):
-                return f"the clock of {event} has seen {other} at {seen}, shown by no event or several"
-    return None
+            if any(cause.entries.get(other, 0) >= seen for cause in told[event]):
+                continue
+            some, beside = counted.get((other, seen), []), silent.get(other)
+            if not some and not beside:
+                return found._replace(fault=f"{event} has seen {other} at {seen}, shown by no event")
+            if beside or silent.get(clock.process) or len(some) > 1 or not clocks[some[0]].ticked:
+                vague.add((other, seen))
+                found.entries.add(event)
+    for process in {clocks[event].process for event in found.entries}:
+        found.entries.update(silent.get(process, ()))
+    for process in {process for process, _ in vague}:
+        found.exits.update(silent.get(process, ()))
+    found.exits.update(*(counted.get(seen, ()) for seen in vague))
+    return found
 
 
 def senders(messages: Iterable[Message]) -> Callable[[Message], list[Message]]:
@@ -357,7 +380,7 @@ def senders(messages: Iterable[Message]) -> Callable[[Message], list[Message]]:
 
 
 def ports(givens: Givens, events: Set[str]) -> tuple[set[str], set[str]]:
-    """The exits and the entries of events that are `covered`: none of a log that is whole. Cost: linear.
+    """The exits and the entries of events that are `covered`. Cost: linear, and that of `heard`.
 
     `complete` says that nothing is missing from a log: every event is in it, every message, and the order of
     each process. So two events of the microcosm that nothing orders are concurrent.
@@ -376,10 +399,13 @@ def ports(givens: Givens, events: Set[str]) -> tuple[set[str], set[str]]:
     Whoever may receive a message is somebody else unless its receivers are stated. Whose an event is say its
     messages, and `process alice = e, f` of events that send and receive nothing. Of which neither is said,
     that is of no known process: it is covered only where the whole log is complete.
+
+    Of either, exits and entries are also what may have been `heard` in ways that the log does not tell.
     """
+    _, exits, entries = heard(givens)
     if not isinstance(givens.complete, tuple):
-        return set(), set()
-    exits, entries, sent = set[str](), set[str](), senders(givens.messages)
+        return exits, entries
+    sent = senders(givens.messages)
     for one in givens.messages:
         if one.kind == "send" and not (one.receivers and {*one.receivers} <= {*givens.complete}):
             exits.add(one.event)

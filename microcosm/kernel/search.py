@@ -24,15 +24,7 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from microcosm.errors import RuleError
-from microcosm.givens.facts import (
-    BaseFacts,
-    GivenFacts,
-    covered,
-    lines,
-    senders,
-    undirected,
-    unexplained,
-)
+from microcosm.givens.facts import BaseFacts, GivenFacts, covered, heard, lines, senders, undirected
 from microcosm.givens.relation import Clock, Relation
 from microcosm.kernel.node import Binding
 from microcosm.kernel.plan import AnyEvent, Cover, Link, PlanStep, RowGoal, RulePlan, RulePlans, variables
@@ -89,7 +81,7 @@ class GivenRows:
 
         Each two events said to be of a process, or related, and a reception with one of its sendings; of a
         log of which only some processes are complete those of theirs, and a reception from one of these. And
-        whether it tells what clocks have seen. Cost: linear
+        whether it tells what clocks have `heard`. Cost: linear
         where the givens say so step by step; at worst what stands between the two, for each of these pairs.
         """
         try:
@@ -116,7 +108,7 @@ class GivenRows:
         return (
             all(leads(a, b) for pairs in in_turn for a, b in pairs)
             and all(any(leads(one.event, message.event) for one in sent(message)) for message in expected)
-            and unexplained(self._givens, lambda event: rank.get(event, -1)) is None
+            and heard(self._givens).fault is None
         )
 
     @cached_property

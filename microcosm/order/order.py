@@ -19,10 +19,10 @@ from microcosm.givens.facts import (
     BaseFacts,
     covered,
     expect,
+    heard,
     lines,
     senders,
     undirected,
-    unexplained,
 )
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
@@ -173,7 +173,8 @@ class Closure:
 def lacking(givens: Givens) -> str | None:
     """What a complete log would say and the givens do not, in words; None where nothing is lacking.
 
-    Cost: that of the order of what is given, and a question of it for each message.
+    Of what its clocks have seen it may still not tell the way (`untold`). Cost: that of the order of what is
+    given, and a question of it for each message.
 
     >>> from microcosm.givens.columns import Message
     >>> givens = Givens(messages=[Message("send", "s", "m", "p"), Message("receive", "r", "m", "q")])
@@ -189,6 +190,26 @@ def lacking(givens: Givens) -> str | None:
         return None  # contradictory anyway
     rank = dict(zip(causal, count(), strict=False))
     return lacking_order(givens, position, rank.__getitem__, order.before)
+
+
+def untold(givens: Givens) -> str | None:
+    """Why a complete log does not tell all of its order, in words; None where what it does not order is
+    concurrent. Cost: as for `lacking`.
+
+    >>> from microcosm.givens.relation import Clock
+    >>> a, b, c = Clock("p", {"p": 1}), Clock("p", {"p": 1}, ticked=False), Clock("q", {"p": 1, "q": 1})
+    >>> log = Givens(clocks={"a": a, "b": b, "c": c})
+    >>> lacking(log), untold(log)
+    (None, 'a clock has seen a value that several events share: c may have heard of a or b')
+    """
+    if (lack := lacking(givens)) is not None:
+        return lack
+    _, exits, entries = heard(givens)
+    if not exits:
+        return None
+    some, to = sorted(exits), min(entries)
+    of = f"{', '.join(some[:3])} or others" if len(some) > 3 else " or ".join(some)
+    return f"a clock has seen a value that several events share: {to} may have heard of {of}"
 
 
 def given_edges(givens: Givens, position: Mapping[str, int]) -> list[tuple[int, int]]:
@@ -278,7 +299,7 @@ def lacking_order(
             if not any(before(position[origin], position[message.event]) for origin in origins):
                 what = f"the sending {origins[0]} of {message.message} and its reception {message.event}"
                 return f"nothing orders {what}"
-    return unexplained(givens, ranked)
+    return heard(givens).fault
 
 
 class BaseTables(BaseFacts, Mapping[str, Set[tuple[str, ...]]]):

@@ -26,7 +26,7 @@ from microcosm.givens.spelling import expect
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import concludes
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order.order import lacking
+from microcosm.order.order import untold
 from microcosm.questions.answers import PROVED, SHOWN, UNDECIDED, VALUES, Answer, Answers, Witness, up_to
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Place, Quantified, Questions
@@ -188,7 +188,7 @@ def asked_of(
     if questions.complete is not None:
         known.complete = True
         known.add_processes_of_table()
-        lack = f"events are missing ({log.lost()})" if log.missing else lacking(known)
+        lack = f"events are missing ({log.lost()})" if log.missing else untold(known)
         if lack is not None:
             raise log.questions.fault(f"the log is not complete: {lack}", questions.complete)
     try:

@@ -29,7 +29,7 @@ from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed
 from microcosm.order.chain_cover import UNPLACED, LabelArrays
 from microcosm.order.labels import Labels
-from microcosm.order.order import Closure, labelled, lacking
+from microcosm.order.order import Closure, labelled, untold
 from microcosm.queries.offline import Decisions, Inconsistent, are_shipped
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
@@ -118,7 +118,7 @@ class Judgements:
         at = self.engine.universe.position
         if self.givens.rightly_clocked:
             return frozenset(at[event] for event in self.givens.clocks)
-        if self.givens.complete is not True or lacking(self.givens) is not None:
+        if self.givens.complete is not True or untold(self.givens) is not None:
             return frozenset()
         return frozenset(at[event] for event in covered(self.givens))
 

@@ -14,7 +14,7 @@ from microcosm.engine.engine import Engine
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.order.bits import bits, from_positions
-from microcosm.order.order import lacking
+from microcosm.order.order import untold
 from microcosm.queries.events import as_text
 from microcosm.questions import language, patterns
 from microcosm.questions.judged import Frame, Judgements, arranged
@@ -136,7 +136,7 @@ class QuestionedLog:
     @cached_property
     def complete(self) -> bool:
         """Whether what is not in the log did not happen."""
-        return self.givens.complete is True and not self.missing and lacking(self.givens) is None
+        return self.givens.complete is True and not self.missing and untold(self.givens) is None
 
     def pattern(self, name: str) -> language.Pattern:
         """A pattern by its name."""

@@ -20,7 +20,7 @@ from microcosm.engine.engine import Engine
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.order.order import lacking
+from microcosm.order.order import untold
 from microcosm.questions.evaluate import Evaluation, at_once, begins_before_end, ends_before
 from microcosm.questions.evidence import ATOMS, Atom, because
 from microcosm.questions.language import And, Formula, Not, Or, Quantified, Related
@@ -244,7 +244,7 @@ def _tried(log: QuestionedLog) -> Iterator[tuple[tuple[str, str, str | None, str
         known = log.givens.copy()
         known.complete = True
         known.add_processes_of_table()
-        if lacking(known) is None:
+        if untold(known) is None:
             yield (
                 ("complete", "if every message of this system is in the log (`complete`)", None, None),
                 known,

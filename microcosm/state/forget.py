@@ -181,11 +181,9 @@ def _lost(old: Givens, new: Givens, gone: Set[str]) -> Iterator[tuple[str, str]]
 
 
 def _open_ends(givens: Givens, gone: Set[str]) -> list[Set[str]]:
-    """The events of complete processes, less some, from which something may lead out of the log, and to which
-    something may lead back into it; none where all of the log is complete.
+    """The events that a log tells all of, less some, from which something may lead on that is not in it, and
+    to which something may lead back.
     """
-    if not isinstance(givens.complete, tuple):
-        return []
     events = covered(givens)
     exits, entries = ports(givens, events)
     return [(reached(givens, exits, 1) & events) - gone, (reached(givens, entries, 0) & events) - gone]

@@ -138,11 +138,19 @@ MUTANTS = [
     ),
     Mutant(
         "what clocks have seen and a complete log does not tell", "givens/facts.py",
-        "known = other == clock.process or not seen or alone.get((other, seen))", "known = True", TOLD,
+        "for event, clock in clocks.items():\n        for other, seen", "for event, clock in ():\n        for other, seen", TOLD,
     ),
     Mutant(
         "a value of two events in a complete log", "givens/facts.py",
-        "clock is not None and clock.ticked and (process, last) not in alone", "True", TOLD,
+        "or len(some) > 1 or", "or", TOLD,
+    ),
+    Mutant(
+        "events without a clock, of which somebody may have heard", "givens/facts.py",
+        "found.exits.update(silent.get(process, ()))", "pass", TOLD,
+    ),
+    Mutant(
+        "events without a clock, which may have heard of others", "givens/facts.py",
+        "found.entries.update(silent.get(process, ()))", "pass", TOLD,
     ),
     Mutant(
         "events of two processes", "givens/facts.py",

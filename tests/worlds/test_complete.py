@@ -15,7 +15,7 @@ from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Clock, Correspondence
 from microcosm.kernel.check import check
 from microcosm.kernel.search import GivenRows
-from microcosm.order.order import BaseTables, base_facts, lacking
+from microcosm.order.order import BaseTables, base_facts, lacking, untold
 from microcosm.queries.batch import ConcludedOffline
 from microcosm.queries.offline import Inconsistent
 from microcosm.queries.possible import Worlds
@@ -147,13 +147,68 @@ def test_what_clocks_and_vague_relations_leave_open_is_not_called_concurrent(see
     for a, b in rng.sample(sorted(order), min(len(order), rng.choice([0, 0, 1]))):
         one, other = rng.sample([a, b], 2)
         givens.add(Correspondence(one, Relation.RELATED, other))
-    known = Microcosm(givens)
+    known, fewer = Microcosm(givens), Microcosm(givens)
     assert GivenRows(GivenFacts(givens)).whole() == (lacking(givens) is None)
+    gone, _ = rng.choice(events)
+    fewer.forget(gone)
     for a, b in combinations(sorted(e for e, _ in events), 2):
         happened = (
             Relation.BEFORE if (a, b) in order else Relation.AFTER if (b, a) in order else Relation.CONCURRENT
         )
-        assert happened in known.offline(a, b).possible, (a, b, lacking(givens))
+        found, possible = known.offline(a, b), known.possible(a, b)
+        assert happened in found.possible, (a, b, lacking(givens))
+        assert happened in possible.relations, (a, b, lacking(givens))
+        assert gone in (a, b) or happened in fewer.offline(a, b).possible, (a, b, gone)
+        if untold(givens) is None:
+            assert found.possible == (happened,)
+        for proof in found.derivations.values():
+            assert proof is not None
+            assert check(known.givens, known.rules, proof.to_json()) is None
+
+
+def test_of_the_events_that_share_a_value_nothing_is_said_to_who_has_seen_it_and_all_of_the_others() -> None:
+    """As in csight's logs, where what is local does not tick: c has heard of a, and of b nobody knows."""
+    log = Givens(complete=True)
+    clocks = {
+        "a": Clock("p", {"p": 1}),
+        "b": Clock("p", {"p": 1}, ticked=False),
+        "c": Clock("q", {"p": 1, "q": 1}),
+        "d": Clock("q", {"p": 1, "q": 2}),
+        "e": Clock("p", {"p": 2}),
+        "f": Clock("r", {"r": 1}),
+    }
+    for event, clock in clocks.items():
+        log.set_clock(event, clock)
+    known = Microcosm(log)
+    said = {(a, b): known.offline(a, b).possible for a, b in combinations(sorted(clocks), 2)}
+    unsure = {pair for pair, possible in said.items() if len(possible) > 1}
+    assert unsure == {("b", "c"), ("b", "d")}
+    assert said["b", "c"] == (Relation.BEFORE, Relation.CONCURRENT)
+    assert said["c", "e"] == said["b", "f"] == (Relation.CONCURRENT,)
+    assert lacking(log) is None
+    assert untold(log) == "a clock has seen a value that several events share: c may have heard of a or b"
+
+
+def test_events_without_a_clock_may_be_what_was_heard_of_and_may_have_heard_it() -> None:
+    """x follows a, and z comes before c, who has seen what a counted; a message of r is all that is recorded."""
+    log = Givens(complete=True, processes={"p": ("a", "x"), "q": ("z", "c")})
+    log.set_clock("a", Clock("p", {"p": 1}))
+    log.set_clock("c", Clock("q", {"p": 1, "q": 1}))
+    log.messages.append(Message("send", "s", "m", "r"))
+    for a, b in [("a", "x"), ("z", "c")]:
+        log.add(Correspondence(a, Relation.BEFORE, b))
+    known = Microcosm(log)
+    for pair in [("a", "z"), ("x", "c"), ("x", "z")]:
+        assert {Relation.BEFORE, Relation.CONCURRENT} <= {*known.offline(*pair).possible}, pair
+    for event in "axzc":
+        assert known.offline(event, "s").possible == (Relation.CONCURRENT,)
+
+
+def test_a_log_that_relates_two_events_without_an_order_is_not_complete() -> None:
+    known = Microcosm.parse("a <> b\nb < c\nd < a\ncomplete")
+    assert lacking(known.givens) == "nothing orders b and a, which are related"
+    for a, b in ["ac", "db", "dc"]:
+        assert len(known.offline(a, b).possible) > 1, (a, b)
 
 
 @pytest.mark.parametrize("seed", range(40))

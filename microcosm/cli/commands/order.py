@@ -14,6 +14,8 @@ from microcosm.cli.options import StrictLog
 from microcosm.cli.reading import standard_input_once, told_rest
 from microcosm.cli.show.orderings import explained, headline, panels, show
 from microcosm.cli.show.orderings import svg as picture
+from microcosm.errors import NotComplete
+from microcosm.order.order import untold
 from microcosm.orderings.ordering import Ordering
 from microcosm.orderings.verdicts import classify
 from microcosm.state import opening
@@ -181,7 +183,10 @@ def said_complete(traces: Sequence[str], processes: Sequence[str], how: dict[str
         if source.content is not None:
             whole = source.givens().complete is True and whole
             continue
-        table = source.extraction(complete=processes or True, **how).givens.events
+        givens = source.extraction(complete=processes or True, **how).givens
+        if (lack := untold(givens)) is not None:
+            raise NotComplete((lack,))
+        table = givens.events
         whole = whole and (not processes or table is None or {*table.processes} <= {*processes})
     return whole
 
