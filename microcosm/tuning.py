@@ -276,6 +276,10 @@ ASSUMPTIONS = 4_000
 """After so many assumptions a proof by cases is given up where it is known otherwise what is possible: some
 seconds. Benchmark: `refutation`."""
 
+FACTS_KEPT = 200_000
+"""What propagation concludes of all events is kept for the next offline question if it is no more facts, some
+100 MB. Benchmark: `refutation`."""
+
 ALL_TAKE_PART, ALL_TAKE_PART_CHANGED = 48, 256
 """Among no more events than these all take part in the search for an offline proof: under the shipped rules,
 and under others, of which it is not known that few events will do. Benchmark: `refutation`."""

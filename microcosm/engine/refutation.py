@@ -75,7 +75,7 @@ class Hypothesis:
         stop: Stop | None = None,
     ) -> None:
         self.events = sorted(events)
-        self._stop = stop
+        self.stop = stop
         self.clash: tuple[Fact, Fact] | None = None
         self._clashes = clashes
         self._steps, self._memo = steps, memo
@@ -185,7 +185,7 @@ class Hypothesis:
         return clash_of(*(self.derivation(*fact) for fact in self.clash))
 
     def _give_up(self, at: int, each: int) -> None:
-        if self._stop is not None and at % each == each - 1 and self._stop():
+        if self.stop is not None and at % each == each - 1 and self.stop():
             raise Stopped(STOPPED)
 
     def _add(self, fact: Fact, why: Derivation | tuple[Body, Env] | None) -> None:
@@ -340,14 +340,27 @@ class Refutation:
     ) -> None:
         known = assumptions(rules)
         self.hypothesis = Hypothesis(known.clashes, steps, memo, events, stop)
+        self.begun: int | None = None
+        """The mark up to which propagation alone has come; None where it was stopped."""
         with suppress(Stopped):  # whatever goes on from here is stopped, too
             self.hypothesis.propagate()
+            self.begun = self.hypothesis.mark()
         self._rules = known.rules
         related = any(rule.assumed is Relation.RELATED for rule in known.rules)
         self._assumed = (*ASSUMED, Relation.RELATED) if related else ASSUMED
         self._steps, self._memo = steps, memo
         self._stop, self._left = stop, most
         self._guards: dict[tuple[int, int, int], bool] = {}
+
+    def begin_again(self, stop: Stop | None, most: float) -> None:
+        """Take back all but what propagation alone has concluded; it must have `begun`.
+
+        Cost: linear in what is taken back.
+        """
+        assert self.begun is not None
+        self.hypothesis.undo(self.begun)
+        self.hypothesis.stop = self._stop = stop
+        self._left = most
 
     @property
     def clash(self) -> Derivation | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -95,16 +96,21 @@ class Decisions:
     def __init__(self, engine: Engine, givens: Givens, witness: Prover) -> None:
         self._engine, self._givens, self._witness = engine, givens, witness
         self._rules = engine.rules
+        self._begun: list[Refutation] = []
+        self._others: dict[str, Decisions] = {}
 
     def in_profile(self, profile: str) -> Decisions:
-        """Decisions under the rules in a profile. Raises `Undefined`. Cost: for another profile an engine."""
+        """Decisions under the rules in a profile. Raises `Undefined`. Cost: once for each, an engine."""
         if profile not in PROFILES:
             raise Undefined(f"there is no profile {shown(profile)}: it is {' or '.join(PROFILES)}")
         rules = self._rules.in_profile(profile)
         if rules is self._rules:
             return self
-        engine = Engine(rules, self._givens)
-        return Decisions(engine, self._givens, Prover(engine, self._givens))
+        found = self._others.get(profile)
+        if found is None:
+            engine = Engine(rules, self._givens)
+            found = self._others[profile] = Decisions(engine, self._givens, Prover(engine, self._givens))
+        return found
 
     def verdict(self, a: str, b: str, depth: int | None = None, stop: Stop | None = None) -> Offline:
         """The verdict on two events; `depth` None: exactly. Raises `Inconsistent`.
@@ -119,20 +125,20 @@ class Decisions:
             if not worlds.relations:
                 _refuse(self.contradiction(stop))
             events = bits(memo.domain) if self._all else self._relevant(memo, x, y, worlds, stop)
-            search = self._search(memo, [*events, x, y], stop, tuning.ASSUMPTIONS)
-            through = True
-            try:
-                if depth is None:
-                    if self._givens.beyond_worlds:  # the rules say more than `possible` knows
-                        _refuse(search.inconsistency())
-                    search.settle(x, y)
-                else:
-                    search.deepen(depth)
-            except Stopped:
-                through = False
-            _refuse(search.clash)
-            by_worlds = not through and depth is None and worlds.decided and are_shipped(self._rules)
-            found = _verdict(search, x, y, worlds.relations if by_worlds else ())
+            with self._search(memo, [*events, x, y], stop, tuning.ASSUMPTIONS) as search:
+                through = True
+                try:
+                    if depth is None:
+                        if self._givens.beyond_worlds:  # the rules say more than `possible` knows
+                            _refuse(search.inconsistency())
+                        search.settle(x, y)
+                    else:
+                        search.deepen(depth)
+                except Stopped:
+                    through = False
+                _refuse(search.clash)
+                by_worlds = not through and depth is None and worlds.decided and are_shipped(self._rules)
+                found = _verdict(search, x, y, worlds.relations if by_worlds else ())
             tight = worlds.exact and set(found.possible) == set(worlds.relations)
             return replace(found, exact=tight)
 
@@ -182,7 +188,8 @@ class Decisions:
             if clash is not None:
                 return clash
         events = bits(memo.domain) if every else self._positions(conflict(of, stop) or ())
-        return self._search(memo, events, stop).inconsistency()
+        with self._search(memo, events, stop) as search:
+            return search.inconsistency()
 
     def _saturated(self) -> tuple[Derivation | None, bool]:
         """By tables of all pairs: a contradiction without assumptions, and whether some `<>` is open."""
@@ -216,17 +223,17 @@ class Decisions:
                 _refuse(self.contradiction(stop))
             assert pairs is not None
             return pairs
-        search = self._search(memo, bits(memo.domain), stop)
-        if depth is None:
-            for x, y in itertools.combinations(bits(memo.domain), 2):
-                search.settle(x, y)
-        else:
-            search.deepen(depth)
-        _refuse(search.clash)
         left = {relation: [memo.domain] * memo.domain.bit_length() for relation in _TABLED}
-        for relation, rows in left.items():
-            for x, y in search.hypothesis.related(relation):
-                rows[x] &= ~(1 << y)
+        with self._search(memo, bits(memo.domain), stop) as search:
+            if depth is None:
+                for x, y in itertools.combinations(bits(memo.domain), 2):
+                    search.settle(x, y)
+            else:
+                search.deepen(depth)
+            _refuse(search.clash)
+            for relation, rows in left.items():
+                for x, y in search.hypothesis.related(relation):
+                    rows[x] &= ~(1 << y)
         return PairsLeft({names[at]: at for at in bits(memo.domain)}, *left.values())
 
     def _needed(self, depth: int | None) -> int | None:
@@ -254,8 +261,24 @@ class Decisions:
             return True
         return bool(given.orderings) or memo.domain.bit_count() <= few
 
-    def _search(self, memo: Memo, events: Iterable[int], stop: Stop | None, most: float = inf) -> Refutation:
-        return Refutation(self._rules, self._witness.steps, memo, sorted(set(events)), stop, most)
+    @contextmanager
+    def _search(
+        self, memo: Memo, events: Iterable[int], stop: Stop | None, most: float = inf
+    ) -> Iterator[Refutation]:
+        """A search among some events. That of all is kept: most of its cost is what it begins with.
+
+        Cost: a propagation; of all events, where it is kept, to take back what the last question added.
+        """
+        among = sorted(set(events))
+        every = memo is self._engine.memo and among == [*bits(memo.domain)]
+        if every and self._begun:
+            search = self._begun.pop()  # other threads may ask meanwhile
+            search.begin_again(stop, most)
+        else:
+            search = Refutation(self._rules, self._witness.steps, memo, among, stop, most)
+        yield search
+        if every and not self._begun and search.begun is not None and search.begun <= tuning.FACTS_KEPT:
+            self._begun.append(search)
 
     def _relevant(self, memo: Memo, x: int, y: int, worlds: Possibility, stop: Stop | None) -> list[int]:
         """Events among which everything that can be refuted of a pair can be refuted.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import combinations, count, permutations
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -23,7 +25,7 @@ from tests.notation import mc
 from tests.posets import Pair
 from tests.queries.test_possible import facts_of
 from tests.rulesets import blocks, ten
-from tests.strategies import microcosms
+from tests.strategies import microcosms, rngs
 
 STRIDE = 97
 PROFILES = ("full", "paper")
@@ -455,8 +457,35 @@ def test_who_is_stopped_at_any_time_concludes_nothing_from_what_was_assumed(fact
     for a, b in permutations(known.events, 2):
         exact = set(known.offline(a, b).possible)
         for asked in range(16):
-            turns = count()
-            stopped = known.offline(a, b, stop=lambda turns=turns, last=asked: next(turns) >= last)
-            assert exact <= set(stopped.possible), (a, b, asked)
-            for proof in stopped.derivations.values():
-                assert kernel.check(known.givens, known.rules, proof.to_json()) is None
+            for of in known, Microcosm.parse(facts):
+                turns = count()
+                stopped = of.offline(a, b, stop=lambda turns=turns, last=asked: next(turns) >= last)
+                assert exact <= set(stopped.possible), (a, b, asked)
+                for proof in stopped.derivations.values():
+                    assert kernel.check(known.givens, known.rules, proof.to_json()) is None
+
+
+@pytest.mark.parametrize("profile", ["full", "paper"])
+@given(givens=microcosms(3, 6), random=rngs())
+@settings(max_examples=40)
+def test_what_was_asked_before_changes_no_answer_and_no_proof(
+    profile: str, givens: Givens, random: Random
+) -> None:
+    known = Microcosm(givens)
+    pairs = list(permutations([*known.events, "elsewhere", "nowhere"], 2))
+    for asked in range(24):
+        pair, depth = random.choice(pairs), random.choice([None, 0, 1])
+        turns = count()
+        known.offline(*pair, profile=profile, stop=lambda turns=turns, last=asked: next(turns) >= last)
+        found = known.offline(*pair, depth=depth, profile=profile)
+        assert str(found) == str(Microcosm(givens).offline(*pair, depth=depth, profile=profile))
+
+
+def test_several_threads_may_ask_at_once() -> None:
+    known = Microcosm.parse("a <> b <> c <> d <> e \n a || e \n b || e \n f < a \n c || f")
+    pairs = list(permutations(known.events, 2))
+    alone = {pair: str(Microcosm(known.givens).offline(*pair)) for pair in pairs}
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(3):
+            found = threads.map(lambda pair: str(known.offline(*pair)), pairs)
+            assert dict(zip(pairs, found, strict=True)) == alone

@@ -12,8 +12,8 @@ import pytest
 from microcosm import Microcosm
 from microcosm.questions.reader import read_questions
 from microcosm.state.opening import verify
+from tests.traces.logs import REAL
 
-LOGS = Path("/work/shared/traces")
 ASKED = Path(__file__).parent / "real"
 
 SAID = {
@@ -33,9 +33,9 @@ SAID = {
 @pytest.mark.parametrize("name", SAID)
 def test_what_comes_out(name: str) -> None:
     file, verdicts = SAID[name]
-    if not (LOGS / file).exists():
+    if not (REAL / file).exists():
         pytest.skip("the real logs are not here")
-    log = Microcosm.read(LOGS / file)
+    log = Microcosm.read(REAL / file)
     answers = log.assert_(read_questions((ASKED / f"{name}.ask").read_text(), f"{name}.ask"))  # noqa: PT009
     told = [(answer.verdict, answer.counts, answer.question.text) for answer in answers]
     assert [verdict for verdict, *_ in told] == verdicts, told
@@ -49,7 +49,7 @@ def test_what_comes_out(name: str) -> None:
 
 def test_two_values_by_hand() -> None:
     """The counts on two logs, by vector clocks compared by hand."""
-    file = LOGS / "tsviz/tsviz_fslock_24t_4sp.log"
+    file = REAL / "tsviz/tsviz_fslock_24t_4sp.log"
     if not file.exists():
         pytest.skip("the real logs are not here")
     log = Microcosm.read(file)

@@ -138,7 +138,8 @@ MUTANTS = [
     ),
     Mutant(
         "what clocks have seen and a complete log does not tell", "givens/facts.py",
-        "for event, clock in clocks.items():\n        for other, seen", "for event, clock in ():\n        for other, seen", TOLD,
+        "for event, clock in clocks.items():\n        for other, seen",
+        "for event, clock in ():\n        for other, seen", TOLD,
     ),
     Mutant(
         "a value of two events in a complete log", "givens/facts.py",

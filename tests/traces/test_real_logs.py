@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cache
 from itertools import combinations
 
 import pytest
 
+from microcosm import Microcosm
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Clock, Relation, between
 from microcosm.traces import reading as formats
@@ -139,3 +140,23 @@ def test_a_counterexample_of_the_model_checker_is_read_without_a_pattern() -> No
 def test_a_log_that_needs_a_pattern_says_so() -> None:
     with pytest.raises(Exception, match="no record in the whole text\nDescribe a record with --pattern"):
         list(formats.read(sorted((REAL / "tla_shiviz").glob("*.log")), format="shiviz"))
+
+
+@pytest.mark.parametrize("number", [3, 4])
+def test_a_complete_log_whose_local_events_do_not_tick_tells_every_concurrent_pair(number: int) -> None:
+    """Where events share a value of a clock, only what these may have told is open."""
+    log = REAL / f"csight_peterson/peterson_trace-n5-1-s{number}.txt"
+    with (REAL / "MANIFEST.tsv").open(encoding="utf-8", newline="") as file:
+        known = next(
+            json.loads(row["counts"])
+            for row in csv.DictReader(file, delimiter="\t")
+            if log.match(row["file"])
+        )
+    trace = Microcosm.from_trace(log, complete=True)
+    judged = Counter(trace.offline(a, b).possible for a, b in combinations(sorted(trace), 2))
+    assert judged.pop((Relation.CONCURRENT,)) == known["conc_pairs"]
+    order = judged.pop((Relation.BEFORE,)) + judged.pop((Relation.AFTER,))
+    assert known["hb_pairs"] - 20 < order < known["hb_pairs"]
+    assert {frozenset(left) for left in judged} <= {
+        frozenset({one, Relation.CONCURRENT}) for one in (Relation.BEFORE, Relation.AFTER)
+    }

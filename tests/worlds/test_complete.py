@@ -190,7 +190,7 @@ def test_of_the_events_that_share_a_value_nothing_is_said_to_who_has_seen_it_and
 
 
 def test_events_without_a_clock_may_be_what_was_heard_of_and_may_have_heard_it() -> None:
-    """x follows a, and z comes before c, who has seen what a counted; a message of r is all that is recorded."""
+    """x follows a, and z comes before c, which has seen what a counted; one message of r is recorded."""
     log = Givens(complete=True, processes={"p": ("a", "x"), "q": ("z", "c")})
     log.set_clock("a", Clock("p", {"p": 1}))
     log.set_clock("c", Clock("q", {"p": 1, "q": 1}))
