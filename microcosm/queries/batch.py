@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from microcosm.engine.prove import Prover
     from microcosm.order.chain_cover import LabelArrays
+    from microcosm.queries.possible import PairsLeft
 
 
 BEFORE, AFTER, LATER = range(3)
@@ -261,6 +262,43 @@ class VerdictTable:
         rows = [["", *shown]]
         rows += [[a, *("" if a == b else _sign(verdicts[a, b]) for b in shown)] for a in shown]
         return html_table(rows, f"{len(self._events) - WIDE:,} more" if len(self._events) > WIDE else "")
+
+
+class Beside:
+    """A table of pairs, and beside its events others of a log: one verdict, `open`, on each and any other.
+
+    It is iterated over, as the table, in the sorted order of all. Cost: as of the table, and a step for each
+    pair of which one is of the others.
+
+    >>> from microcosm.logic.rulebook import read_rules
+    >>> from microcosm.text.mc_reader import read_givens
+    >>> table = VerdictTable(Engine(read_rules(), read_givens("a < c")), ["a", "c"])
+    >>> [f"{a} {verdict} {b}" for a, b, verdict in Beside(table, ["a", "c"], ["b"], Relation.UNKNOWN)]
+    ['a ? b', 'a < c', 'b ? c']
+    """
+
+    def __init__(self, table: VerdictTable | PairsLeft, own: list[str], others: list[str], open: Any) -> None:
+        self._table, self._others, self._open = table, {*others}, open
+        self.names = sorted([*own, *others])
+
+    def __iter__(self) -> Iterator[tuple[str, str, Any]]:
+        return chain.from_iterable(zip(repeat(a), others, row) for a, others, row in self.rows())
+
+    def rows(self) -> Iterator[tuple[str, list[str], Iterable[Any]]]:
+        """Each event, those after it, and the verdict on it and each of them."""
+        rows, others = iter(self._table.rows()), self._others
+        for number, a in enumerate(self.names, 1):
+            later = self.names[number:]
+            if a in others:
+                yield a, later, repeat(self._open, len(later))
+            else:
+                told = iter(next(rows)[2])
+                yield a, later, [self._open if b in others else next(told) for b in later]
+
+    def counts(self) -> Counter[Any]:
+        """How many pairs have each verdict. Cost: as of the table."""
+        many, more = len(self.names), len(self._others)
+        return self._table.counts() + Counter({self._open: more * (many - more) + more * (more - 1) // 2})
 
 
 def html_table(rows: Iterable[Sequence[str]], foot: str = "") -> str:

@@ -6,12 +6,19 @@ Those that change microcosms stand in test_evolve.py, those about rules in test_
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from microcosm import Microcosm
+from microcosm.givens.givens import Givens
 from microcosm.text.mc_reader import read_givens
+from microcosm.text.mc_writer import write_mc
 from tests.cli.conftest import ALBUM, Run
+from tests.strategies import microcosms
 
 EXPECTED = {
     ("unshare", "view"): "<",
@@ -158,6 +165,28 @@ def test_the_table_of_several_files_is_an_object_a_line(run: Run, album: str) ->
     expected = {"schema": "microcosm/1", "file": "other.mc", "events": ["a", "b", "z"]}
     assert second == {**expected, "pairs": [["a", "b", "<"], ["a", "z", "?"], ["b", "z", "?"]]}
     assert third == {"schema": "microcosm/1", "file": "empty.mc", "events": [], "pairs": []}
+
+
+@given(microcosms(0, 6), st.sets(st.sampled_from("abcdefgh"), max_size=4))
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_event_that_a_file_names_is_in_the_table_as_single_questions_answer(
+    run: Run, known: Givens, more: set[str]
+) -> None:
+    text = write_mc(known) + "".join(f"event {name} process {name}\n" for name in sorted(more))
+    Path("some.mc").write_text(text, encoding="utf-8")
+    asked = Microcosm.read("some.mc")
+    names = sorted({*asked.events, *more})
+    pairs = [*combinations(names, 2)]
+    wanted = {
+        "online": [asked.online(*pair).value for pair in pairs],
+        "possible": [[str(one) for one in asked.possible(*pair).relations] for pair in pairs],
+    }
+    for mode, verdicts in wanted.items():
+        table = run("table", "some.mc", "--json", "--mode", mode).json
+        assert table["events"] == names
+        assert table["pairs"] == [[*pair, verdict] for pair, verdict in zip(pairs, verdicts, strict=True)]
+        counted = run("table", "some.mc", "--all", "--mode", mode).out.splitlines()
+        assert len(counted) == len(pairs)
 
 
 def test_the_table_goes_on_after_a_bad_file(run: Run, album: str) -> None:

@@ -17,15 +17,15 @@ from microcosm.cli.show.proofs import Style
 from microcosm.cli.show.verdict import by_complete, words_of
 from microcosm.errors import Stopped
 from microcosm.givens.relation import Relation
-from microcosm.queries.batch import ConcludedOffline
+from microcosm.queries.batch import Beside, ConcludedOffline
+from microcosm.queries.possible import PairsLeft
 from microcosm.tuning import kept
 from microcosm.worlds.propagation import MEMBERS
 
 if TYPE_CHECKING:
     from microcosm.cli.output import Fields
-    from microcosm.cli.show.tables import Rows, Verdict
+    from microcosm.cli.show.tables import Verdict
     from microcosm.queries.batch import Shown, VerdictTable
-    from microcosm.queries.possible import PairsLeft
     from microcosm.state.microcosm import Microcosm
     from microcosm.worlds.search import Stop
 
@@ -86,25 +86,47 @@ def table(
         else:
             show.warn_if_inconsistent(known, source.paths)
             more = _concluded(known) if output.for_machines() else {}
-            _give(file, known, _table(known).rows(), more, _lines(known) if every else overview(known), every)
+            pairs = online_table(known)
+            _give(file, pairs, more, _lines(known, pairs) if every else overview(known, pairs), every)
     return exits.worst(codes)
 
 
-def _give(file: str, known: Microcosm, rows: Rows, more: Fields, lines: Iterable[Any], every: bool) -> None:
+def _give(file: str, pairs: Beside, more: Fields, lines: Iterable[Any], every: bool) -> None:
     """A table: as JSON, with what is to come last, or its lines; those of `every` pair row by row."""
     if output.for_machines():
-        tables.stream_pairs(file, known.events, rows, more)
+        tables.stream_pairs(file, pairs.names, pairs.rows(), more)
     elif every:
-        with output.writing(len(known.events)) as progress:
+        with output.writing(len(pairs.names)) as progress:
             for row in lines:
                 output.say_all(row, progress.did)
     else:
         output.say_all(lines)
 
 
-def _table(known: Microcosm) -> VerdictTable:
+def online_table(known: Microcosm) -> Beside:
     """The online verdicts; of a log that is said to be complete, with what is concluded offline from that."""
-    return known.concluded.table(known.events) if known.givens.complete else known.table()
+    events = known.events
+    return _beside(known, known.concluded.table(events) if known.givens.complete else known.table(), events)
+
+
+def _named(known: Microcosm) -> list[str]:
+    """Every event, sorted, and those of which nothing but the log's own words are known."""
+    said = known.givens.events
+    return known.events if said is None else sorted({*known.events, *said.names})
+
+
+def _beside(known: Microcosm, pairs: VerdictTable | PairsLeft, events: list[str]) -> Beside:
+    """A table with the events of the log that nothing relates to another: what is said of strangers.
+
+    Where rules of one's own relate them they are left out: whoever wants to know asks for the pair.
+    """
+    others = [*set(_named(known)).difference(events)]
+    open: Any = MEMBERS
+    if not isinstance(pairs, PairsLeft) and others:
+        open = known.online(others[0], events[0] if events else f"not {others[0]}")
+        if open not in (Relation.UNKNOWN, Relation.SILENT):
+            others = []
+    return Beside(pairs, events, others, open)
 
 
 def _concluded(known: Microcosm) -> Fields:
@@ -118,9 +140,8 @@ def _concluded(known: Microcosm) -> Fields:
 EVERY_PAIR = "--all prints every pair"
 
 
-def overview(known: Microcosm, more: str = EVERY_PAIR) -> Iterator[str]:
+def overview(known: Microcosm, pairs: Beside, more: str = EVERY_PAIR) -> Iterator[str]:
     """Of few events the online verdict of each two, of many how many have which, and how to have `more`."""
-    pairs = _table(known)
     signs, apart = _signs(), ConcludedOffline.APART
     silent = signs[Relation.SILENT]
     found: Counter[Shown] = Counter(pairs.counts())
@@ -144,7 +165,7 @@ def overview(known: Microcosm, more: str = EVERY_PAIR) -> Iterator[str]:
 
 def _overview(
     known: Microcosm,
-    pairs: Iterable[tuple[str, str, Any]],
+    pairs: Beside,
     both_ways: Callable[[Any], tuple[str, str]],
     legend: Iterable[str],
     heads: Sequence[str],
@@ -152,7 +173,7 @@ def _overview(
     more: str = EVERY_PAIR,
 ) -> Iterator[str]:
     """Of few events the signs of each pair, read both ways, and their legend; of many, a table of counts."""
-    events = known.events
+    events = pairs.names
     if len(events) < 2:
         yield f"{output.counted(len(events), 'event')}, no pair"
     elif len(events) <= tables.MOST_IN_A_MATRIX:
@@ -175,23 +196,22 @@ def _signs() -> dict[Shown, str]:
     return {r: silent if r is Relation.SILENT else str(r) for r in (*Relation, *ConcludedOffline)}
 
 
-def _lines(known: Microcosm) -> Iterator[Iterator[str]]:
+def _lines(known: Microcosm, pairs: Beside) -> Iterator[Iterator[str]]:
     words = words_of(known)
-    names = {event: words(event) for event in known.events}
+    names = {event: words(event) for event in pairs.names}
     signs = {shown: f" {sign} " for shown, sign in _signs().items()}
-    for a, others, verdicts in _table(known).rows():
+    for a, others, verdicts in pairs.rows():
         named = map(names.__getitem__, others)
         yield map("".join, zip(repeat(names[a]), map(signs.__getitem__, verdicts), named))
 
 
 def _possible(file: str, known: Microcosm, every: bool, stop: Stop | None) -> int:
     """Answer for one file; the exit code: 0, 1 where no world fits it, 3 where `stop` came first."""
-    events = known.events
     found = known.possible_table(stop)
     if found is None:
         conflict = show.say_inconsistent(file, known.givens, stop)
         if output.for_machines():
-            tables.stream_pairs(file, events, (), {"exact": True, "conflict": conflict})
+            tables.stream_pairs(file, _named(known), (), {"exact": True, "conflict": conflict})
         return exits.REFUTED
     pairs, decided = found
     ignored = known.worlds.ignored
@@ -218,7 +238,7 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int | None, stop: 
             pairs, decided = known.offline_table(), False
     except Inconsistent as problem:
         if output.for_machines():
-            tables.stream_pairs(file, known.events, (), show.inconsistent_fields(problem))
+            tables.stream_pairs(file, _named(known), (), show.inconsistent_fields(problem))
         else:
             output.say_all(show.inconsistent_lines(known, problem))
         return exits.REFUTED
@@ -229,10 +249,11 @@ def _offline(file: str, known: Microcosm, every: bool, depth: int | None, stop: 
     return exits.HOLDS if decided else exits.UNDECIDED
 
 
-def _left(file: str, known: Microcosm, pairs: PairsLeft, every: bool, more: Fields) -> None:
+def _left(file: str, known: Microcosm, left: PairsLeft, every: bool, more: Fields) -> None:
+    pairs = _beside(known, left, left.names)
     counts = pairs.counts().most_common()
     words = words_of(known)
-    names = {event: words(event) for event in known.events} if every else {}
+    names = {event: words(event) for event in pairs.names} if every else {}
     signs: dict[Verdict, str] = {left: f": {' '.join(map(str, left)) or 'nothing'}" for left, _ in counts}
     lines = tables.pair_texts(pairs.rows(), "{}, ", names, signs.__getitem__)
     legend = ["<> is one of < and >, !< one of > and ||, !> one of < and ||; a dot is any of the three."]
@@ -242,4 +263,4 @@ def _left(file: str, known: Microcosm, pairs: PairsLeft, every: bool, more: Fiel
         return show.joined(left), show.joined(tuple(r for r in MEMBERS if r.converse in left))
 
     shown = lines if every else _overview(known, pairs, both_ways, legend, ("possible",), rows)
-    _give(file, known, pairs.rows(), more, shown, every)
+    _give(file, pairs, more, shown, every)

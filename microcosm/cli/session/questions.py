@@ -76,16 +76,15 @@ def decide(session: Session, sentence: Sentence) -> Answer:
 
 def table(session: Session, sentence: Sentence) -> Answer:
     """`table`: how all events stand to each other, or of many how many pairs stand how."""
-    from microcosm.cli.commands.table import overview
+    from microcosm.cli.commands.table import online_table, overview
 
-    known = session.known
+    pairs = online_table(session.known)
 
     def fields() -> Fields:
-        events = known.events
-        shown = known.concluded.table(events) if known.givens.complete else known.table()
-        return {"events": events, "pairs": [[a, b, verdict.value] for a, b, verdict in shown]}
+        return {"events": pairs.names, "pairs": [[a, b, verdict.value] for a, b, verdict in pairs]}
 
-    return Answer(overview(known, "`concurrent`, `related`, `unknown` and `silent` list pairs"), fields)
+    more = "`concurrent`, `related`, `unknown` and `silent` list pairs"
+    return Answer(overview(session.known, pairs, more), fields)
 
 
 def answers(relation: Relation, verdict: Relation) -> bool | None:
