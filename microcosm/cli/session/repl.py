@@ -38,7 +38,7 @@ def repl(
     `why a < b`, `past of a`), a statement to add (`a < b`), or a command (`undo`, `diff`, `save`); `help`
     lists them. In a terminal there are history, completion (Tab) and Ctrl-C for an answer that takes too
     long. From a pipe, each line is repeated and answered: 4 is the exit code where one could not be read, 1
-    where one was refused, else 0. --json answers with one object a line.
+    where a change was refused or a question is violated, else 0. --json answers with one object a line.
 
     \b
     Examples:
@@ -81,7 +81,9 @@ def _ask_the_terminal() -> None:
 
 
 def answer_each(session: Session, lines: Iterable[bytes], *, json: bool) -> int:
-    """Answer every line; the exit code: 4 where one could not be read, 1 where one was refused, else 0."""
+    """Answer every line; the exit code: 4 where one could not be read, 1 where one was refused or violated,
+    else 0.
+    """
     worst = exits.HOLDS
     for at, raw in enumerate(lines):
         text = raw.rstrip(b"\r\n").removeprefix(b"" if at else BOM_UTF8)
