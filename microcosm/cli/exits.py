@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from microcosm.cli.output import complain, emit, for_machines, give_up_on, write_lines
-from microcosm.errors import Contradiction, MicrocosmError, NotOneEvent, Stopped, TextError, installing
+from microcosm.errors import (
+    Contradiction,
+    JournalError,
+    MicrocosmError,
+    NotOneEvent,
+    Stopped,
+    TextError,
+    installing,
+)
 
 if TYPE_CHECKING:
     from microcosm.givens.givens import Givens
@@ -109,9 +117,10 @@ def say_fault(*lines: str, fields: Mapping[str, object], code: int) -> int:
 
 def fault_fields(error: BaseException) -> dict[str, object]:
     """What programs are told of an error: what, where, what to do, and the sides of a contradiction."""
-    found: dict[str, object] = {"error": error.message if isinstance(error, TextError) else str(error)}
-    if isinstance(error, TextError):
-        places = {name: getattr(error, name) for name in ("file", "line", "column", "hint")}
+    found: dict[str, object] = {"error": str(error)}
+    if isinstance(error, TextError | JournalError):
+        found["error"] = error.message
+        places = {name: getattr(error, name, None) for name in ("file", "line", "column", "hint")}
         found |= {name: value for name, value in places.items() if value is not None}
     if isinstance(error, Contradiction):
         from microcosm.logic.derivation import proof_object
