@@ -17,7 +17,6 @@ from microcosm.givens.relation import Correspondence, Relation
 from microcosm.givens.spelling import SPELLINGS
 from microcosm.logic.rulebook import read_rules
 from microcosm.state import opening
-from microcosm.state.opening import signs_of_gaps
 from microcosm.text.names import NAME, quote
 from microcosm.text.statement import STRING, unquote
 from microcosm.tuning import kept
@@ -94,7 +93,6 @@ def given_in(source: Source, *, strict: bool = False, report: Report | None = No
     A `report` of `report_of`, with `UNASKED`, is for who wants to look into it afterwards.
     """
     if source.content is not None:  # no log, of which nothing odd is to be told
-        _whole[0] = False
         with output.progress(f"reading {source.name}"):
             return source.givens(**options.of_logs())
     report = report_of(strict, UNASKED) if report is None else report
@@ -107,7 +105,7 @@ def may_be_complete(known: Microcosm) -> bool:
     """
     given = known.givens
     messages = given.message_columns is not None or bool(given.messages)
-    if given.events is None or given.complete or not (messages and _whole[0]):
+    if given.gaps is None or given.complete or given.gaps or not messages:
         return False
     from microcosm.engine.lowering import compile_rules
     from microcosm.queries.batch import concluding_concurrency
@@ -117,19 +115,11 @@ def may_be_complete(known: Microcosm) -> bool:
 
 def is_without_messages(known: Microcosm) -> bool:
     """Whether a log of several processes was read of which nothing orders what two of them do."""
-    return known.givens.events is not None and _apart[0]
-
-
-_whole, _apart = [False], [False]
-"""Whether nothing speaks against the log that was read last being complete; whether it names no message."""
-
-
-def note_gaps(found: Extraction, report: Report) -> None:
-    """Remember of a log that was read whether anything speaks against its being complete, or orders it."""
-    given = found.givens
-    _whole[0] = not signs_of_gaps(found, report)
-    _apart[0] = found.processes > 1 and not (found.messages or given.clocks or given.tokens)
-    _apart[0] &= given.external_count <= found.events - found.processes
+    given, table = known.givens, known.givens.events
+    if given.gaps is None or table is None or given.message_count or given.clocks or given.tokens:
+        return False
+    processes = len({*zip(table.traces, table.processes, strict=True)})
+    return processes > 1 and given.external_count <= len(table) - processes
 
 
 def extraction_of(
@@ -148,7 +138,6 @@ def extraction_of(
     with output.reading(source.paths, report):
         found = source.extraction(report, with_clocks=with_clocks, **options.of_logs())
     told_rest(report, untold)
-    note_gaps(found, report)
     return found
 
 

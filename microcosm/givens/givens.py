@@ -7,15 +7,15 @@ beyond the paper (clocks, tokens, stamps, refutations, messages, processes, orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import chain, count, filterfalse
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, overload
 
-from microcosm.errors import Undefined
+from microcosm.errors import NotComplete, Undefined
 from microcosm.givens.clock_columns import ClockColumns
 from microcosm.givens.columns import Facts, Message, MessageColumns, OrderColumns
 from microcosm.givens.event_table import EventTable
@@ -35,6 +35,22 @@ def _set_of(field: str, value: Any) -> object:
     if isinstance(value, dict):
         return {name: _set_of(field, each) for name, each in value.items()}
     return frozenset(value) if isinstance(value, list | tuple) else value
+
+
+class Gap(NamedTuple):
+    """Something that speaks against a log's being complete, in words."""
+
+    text: str
+    process: str | None = None
+    """Of which process something is missing or in no known order; None: it may be of any."""
+    elsewhere: bool = False
+    """Whether processes may be complete all the same, as it is of others."""
+
+    def concerns(self, processes: Collection[str] | None) -> bool:
+        """Whether it speaks against that these processes (None: all) are complete."""
+        if processes is None:
+            return True
+        return not self.elsewhere and (self.process is None or self.process in processes)
 
 
 @dataclass(slots=True)
@@ -60,6 +76,8 @@ class Givens:
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict)
     events: EventTable | None = field(default=None, repr=False, compare=False)
     """What a log says of its events. Nothing follows from it, and copies share it."""
+    gaps: tuple[Gap, ...] | None = field(default=None, repr=False, compare=False)
+    """What speaks against the completeness of the log that was read; None: of no log."""
     order_columns: OrderColumns | None = field(default=None, init=False, repr=False, compare=False)
     """What is external, in columns, as long as nobody has asked for `external` itself."""
     message_columns: MessageColumns | None = field(default=None, init=False, repr=False, compare=False)
@@ -230,6 +248,17 @@ class Givens:
         )
         return [*clocks] if alone else [*self.numbers()]
 
+    def state_complete(self, processes: Sequence[str] | None = None) -> None:
+        """State that nothing is missing from the log; or (`processes`) of which processes nothing is.
+
+        Each event of theirs is given then. Raises `NotComplete` where what was read speaks against it; what
+        else such a log must tell, tells `microcosm.order.order.lacking`. Cost: linear.
+        """
+        if signs := tuple(gap.text for gap in self.gaps or () if gap.concerns(processes)):
+            raise NotComplete(signs)
+        self.complete = True if processes is None else (*processes,)
+        self.add_processes_of_table()
+
     def add_processes_of_table(self) -> None:
         """Where the log is complete, or some processes, let be given whose each event is that no message
         tells of, as the event table has it. Cost: linear.
@@ -331,6 +360,7 @@ class GivenView(Givens):
         # The types are those of `Givens`, less what would change them.
         name = property(lambda self: self._of.name)
         events = property(lambda self: self._of.events)
+        gaps = property(lambda self: self._of.gaps)
         order_columns = property(lambda self: self._of.order_columns)
         message_columns = property(lambda self: self._of.message_columns)
 

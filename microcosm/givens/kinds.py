@@ -176,6 +176,8 @@ def union(one: Givens, other: Givens) -> Givens:
     for name, kind in KINDS.items():
         if name != "internal":
             setattr(both, name, kind.joined(getattr(both, name), getattr(other, name)))
+    if other.gaps is not None:
+        both.gaps = (*(one.gaps or ()), *other.gaps)
     if other.events is not None:
         both.events = other.events if one.events is None else one.events.joined(other.events)
     return both

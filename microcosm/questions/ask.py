@@ -26,11 +26,10 @@ from microcosm.givens.spelling import expect
 from microcosm.kernel import check as kernel
 from microcosm.logic.derivation import concludes
 from microcosm.logic.rulebook import RuleBook
-from microcosm.order.order import untold
 from microcosm.questions.answers import PROVED, SHOWN, UNDECIDED, VALUES, Answer, Answers, Witness, up_to
 from microcosm.questions.evaluate import Evaluation
 from microcosm.questions.language import And, Known, Place, Quantified, Questions
-from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope
+from microcosm.questions.questioned_log import FALSE, OPEN, TRUE, QuestionedLog, Scope, stated_complete
 from microcosm.questions.reader import known_together, read_questions, read_sought
 from microcosm.questions.settle import Build, Observation, observations
 from microcosm.text.statement import readable
@@ -185,12 +184,8 @@ def asked_of(
     known = givens.copy()
     for one in questions.known:
         _add_known(log, one, known)
-    if questions.complete is not None:
-        known.complete = True
-        known.add_processes_of_table()
-        lack = f"events are missing ({log.lost()})" if log.missing else untold(known)
-        if lack is not None:
-            raise log.questions.fault(f"the log is not complete: {lack}", questions.complete)
+    if questions.complete is not None and (lack := stated_complete(log, known)) is not None:
+        raise log.questions.fault(f"the log is not complete: {lack}", questions.complete)
     try:
         built = build(known)
     except Contradiction as error:

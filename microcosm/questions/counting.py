@@ -62,15 +62,13 @@ def tally(evaluation: Evaluation, formula: Quantified, shown: int) -> Tally | No
     mine, theirs = log.matching(one.name), log.matching(other.name)
     if len(mine) + len(theirs) < FROM or log.judged.arrays is None:
         return None
-    covered = log.judged.covered
+    told, leaving, entered = log.judged.told
     known = (
-        [log.judged.places[event] in covered for event in {*mine.events, *theirs.events}]
-        if covered
-        else [False]
+        [log.judged.places[event] in told for event in {*mine.events, *theirs.events}] if told else [False]
     )
-    if any(known) and not all(known):
+    if (any(known) and not all(known)) or (leaving and entered):
         return None
-    counter = _Counter(evaluation, formula, body.relation, negated, all(known) and bool(covered), shown)
+    counter = _Counter(evaluation, formula, body.relation, negated, all(known) and bool(told), shown)
     if body.relation is None:
         return counter.states(mine) if one.name == other.name and formula.once else None
     keyed = _keyed(one, other, mine)

@@ -201,11 +201,11 @@ def _undecided(log: QuestionedLog, atom: Atom) -> bool:
 def _spelled_out(log: QuestionedLog) -> Givens:
     """The givens, with all that a complete log says: what it does not order stays concurrent in each part."""
     givens, judged = log.givens, log.judged
-    if not givens.complete or not judged.covered:
+    if not givens.complete or not judged.told.events:
         return givens
     found = givens.copy()
     found.complete = False
-    covered = [event for event, place in enumerate(judged.places) if place in judged.covered]
+    covered = [event for event, place in enumerate(judged.places) if place in judged.told.events]
     frame = judged.frame(covered)
     for at, event in enumerate(covered):
         possible = frame.possible(event)

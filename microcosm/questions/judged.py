@@ -23,13 +23,13 @@ from microcosm.engine.ground import Processes
 from microcosm.engine.lowering import online
 from microcosm.engine.prove import Prover
 from microcosm.errors import Undefined
-from microcosm.givens.facts import covered
+from microcosm.givens.facts import covered, ports
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Relation
 from microcosm.order.bits import bits, from_positions, transposed
 from microcosm.order.chain_cover import UNPLACED, LabelArrays
 from microcosm.order.labels import Labels
-from microcosm.order.order import Closure, labelled, untold
+from microcosm.order.order import Closure, labelled, lacking, reached
 from microcosm.queries.offline import Decisions, Inconsistent, are_shipped
 from microcosm.worlds.constraints import constraints_of
 from microcosm.worlds.possible import Possibilities
@@ -60,6 +60,23 @@ class Possible(NamedTuple):
             case Relation.RELATED:
                 return (before | after) & ~concurrent, every & ~(before | after)
         return same, every & ~same
+
+
+class Told(NamedTuple):
+    """The positions of events that a log tells all of: two that nothing orders are concurrent, unless
+    something that it does not tell may lead away from the one and to the other.
+    """
+
+    events: frozenset[int]
+    leaving: frozenset[int] = frozenset()
+    entered: frozenset[int] = frozenset()
+
+    def beside(self, place: int, rows: Sequence[int]) -> int:
+        """Those that are concurrent with one if nothing orders the two; `rows` are the three as rows."""
+        if place not in self.events:
+            return 0
+        told, leaving, entered = rows
+        return told & ~(entered if place in self.leaving else 0) & ~(leaving if place in self.entered else 0)
 
 
 class Judgements:
@@ -113,21 +130,25 @@ class Judgements:
             return None
 
     @cached_property
-    def covered(self) -> frozenset[int]:
-        """The positions whose order is told in full: in a complete log, or by right clocks alone."""
-        at = self.engine.universe.position
-        if self.givens.rightly_clocked:
-            return frozenset(at[event] for event in self.givens.clocks)
-        if self.givens.complete is not True or untold(self.givens) is not None:
-            return frozenset()
-        return frozenset(at[event] for event in covered(self.givens))
+    def told(self) -> Told:
+        """Of which events the order is told: in a complete log, or by right clocks alone."""
+        at, givens = self.engine.universe.position, self.givens
+        if givens.rightly_clocked:
+            return Told(frozenset(at[event] for event in givens.clocks))
+        if not givens.complete or lacking(givens) is not None:
+            return Told(frozenset())
+        events = covered(givens)
+        exits, entries = ports(givens, events)
+        open_ends = reached(givens, exits, 1) & events, reached(givens, entries, 0) & events
+        return Told(*(frozenset(map(at.__getitem__, some)) for some in (events, *open_ends)))
 
     # -- inside --------------------------------------------------------------------------------------------
 
     def _made(self, stop: Stop | None) -> _Rows | None:
         """The table of what is possible; None where the order says it all, or is all there is time for."""
         givens, shipped = self.givens, are_shipped(self.engine.rules)
-        if shipped and _orders_alone(givens) and isinstance(self._closed, Closure):
+        some = isinstance(givens.complete, tuple)  # what is concurrent then rules out orders of others
+        if shipped and not some and _orders_alone(givens) and isinstance(self._closed, Closure):
             return None
         if len(self.names) > tuning.ROWS_UP_TO:
             self.partial = True
@@ -166,12 +187,13 @@ class Judgements:
     def _ordered(self) -> _Rows:
         """The table, where happens-before in rows says it all."""
         size = len(self.engine.universe)
-        every, complete = (1 << size) - 1, from_positions(self.covered, size)
+        every, told = (1 << size) - 1, self.told
+        rows = [from_positions(some, size) for some in told]
         before, concurrent = [0] * size, [0] * size
         for at in range(size):
             past, future = self._closed.col(at), self._closed.row(at)
             rest = every & ~(past | future | 1 << at)
-            before[at] = future | (rest & ~complete if complete >> at & 1 else rest)
+            before[at] = future | (rest & ~told.beside(at, rows))
             concurrent[at] = rest
         return _Rows(self.places, before, concurrent)
 
@@ -262,10 +284,10 @@ class _LabelFrame(Frame):
         self._order = [at for at in range(len(events)) if keys[at][0] != UNPLACED]
         self._order.sort(key=keys.__getitem__)
         self._straight = self._order == list(range(len(events)))
-        covered = judged.covered
-        self._covered = (
-            from_positions([at for at, p in enumerate(places) if p in covered], len(places)) if covered else 0
-        )
+        self._told = [
+            from_positions([at for at, p in enumerate(places) if p in some], len(places)) if some else 0
+            for some in judged.told
+        ]
         self._segments: list[tuple[int, int, list[int]]] = []  # a chain, where it begins here, its positions
         for offset, at in enumerate(self._order):
             if not self._segments or self._segments[-1][0] != keys[at][0]:
@@ -282,7 +304,7 @@ class _LabelFrame(Frame):
         if place >= 0 and self._labels.cover.chain[place] != UNPLACED:
             past, future = self._past(place) & others, self._future(place) & others
         rest = others & ~(past | future)
-        unknown = rest & ~self._covered if place in self._judged.covered else rest
+        unknown = rest & ~self._judged.told.beside(place, self._told)
         return Possible(future | unknown, past | unknown, rest, same)
 
     def _past(self, place: int) -> int:

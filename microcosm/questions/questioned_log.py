@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from microcosm.engine.engine import Engine
+from microcosm.errors import NotComplete
 from microcosm.givens.event_table import EventRow, EventTable, EventTableBuilder
 from microcosm.givens.givens import Givens
 from microcosm.order.bits import bits, from_positions
-from microcosm.order.order import untold
+from microcosm.order.order import lacking
 from microcosm.queries.events import as_text
 from microcosm.questions import language, patterns
 from microcosm.questions.judged import Frame, Judgements, arranged
@@ -136,7 +137,7 @@ class QuestionedLog:
     @cached_property
     def complete(self) -> bool:
         """Whether what is not in the log did not happen."""
-        return self.givens.complete is True and not self.missing and untold(self.givens) is None
+        return self.givens.complete is True and not self.missing and lacking(self.givens) is None
 
     def pattern(self, name: str) -> language.Pattern:
         """A pattern by its name."""
@@ -311,3 +312,17 @@ class Part(NamedTuple):
         """What is chosen in each tuple of a row."""
         for at in bits(row & self.among):
             yield self.scope.with_choice(*self.last, self.group.candidates, self.group.members[at])
+
+
+def stated_complete(log: QuestionedLog, known: Givens) -> str | None:
+    """State of givens of a log that it is complete; why it is not, in words, or None.
+
+    Cost: that of `microcosm.order.order.lacking`.
+    """
+    if log.missing:
+        return f"events are missing ({log.lost()})"
+    try:
+        known.state_complete()
+    except NotComplete as refusal:
+        return refusal.signs[0]
+    return lacking(known)

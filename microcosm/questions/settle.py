@@ -20,12 +20,11 @@ from microcosm.engine.engine import Engine
 from microcosm.errors import Contradiction, Undefined
 from microcosm.givens.givens import Givens
 from microcosm.givens.relation import Correspondence, Relation
-from microcosm.order.order import untold
 from microcosm.questions.evaluate import Evaluation, at_once, begins_before_end, ends_before
 from microcosm.questions.evidence import ATOMS, Atom, because
 from microcosm.questions.language import And, Formula, Not, Or, Quantified, Related
 from microcosm.questions.patterns import by_process
-from microcosm.questions.questioned_log import OPEN, QuestionedLog, Scope
+from microcosm.questions.questioned_log import OPEN, QuestionedLog, Scope, stated_complete
 from microcosm.text.names import quote
 from microcosm.worlds.search import Stop
 
@@ -240,11 +239,9 @@ def _open_tuples(evaluation: Evaluation, formula: Formula) -> Iterator[Scope]:
 
 def _tried(log: QuestionedLog) -> Iterator[tuple[tuple[str, str, str | None, str | None], Givens]]:
     """Each observation whose outcome is one statement, and what would be known then."""
-    if not log.givens.complete and log.givens.messages and not log.missing:
+    if not log.givens.complete and log.givens.messages:
         known = log.givens.copy()
-        known.complete = True
-        known.add_processes_of_table()
-        if untold(known) is None:
+        if stated_complete(log, known) is None:
             yield (
                 ("complete", "if every message of this system is in the log (`complete`)", None, None),
                 known,

@@ -10,7 +10,7 @@ from microcosm.errors import TextError
 from microcosm.givens.columns import Message
 from microcosm.givens.event_table import EventRow
 from microcosm.givens.givens import Givens
-from microcosm.givens.relation import Relation
+from microcosm.givens.relation import Clock, Relation, Stamp
 from microcosm.order.happens_before import Cycle, cycle_or_order, edge_sets
 from microcosm.order.order import given_edges, happens_before
 from microcosm.text.names import quote
@@ -25,7 +25,7 @@ def log_of(givens: Givens, file: str, report: Report) -> Iterator[TraceEvent]:
     process of its message, where the given order places it among that process's events; else to nobody, and
     is a process by itself, named as it is, with `'` behind where something else speaks of a process so named.
     A `<` that neither process nor message tells is a link. What a log cannot say (`||`, `<>`, refutations,
-    tokens, orderings) is reported as `left-out`.
+    tokens, orderings, clocks of which some did not tick) is reported as `left-out`.
 
     Raises `TextError` where the given order does not place a message's event in its process, or another way
     than the `event` lines, where an event has several messages or a number no log holds, and for a cycle.
@@ -61,10 +61,14 @@ def log_of(givens: Givens, file: str, report: Report) -> Iterator[TraceEvent]:
         )
         if one.process != other.process and not carried:
             after.setdefault(other.name, []).append(one.name)
-    _report_left_out(givens, file, report)
+    clocks = givens.clocks
+    if not all(clock.ticked and clock.execution is None for clock in clocks.values()):
+        clocks = {}  # of a log each event with a clock ticked; what they order, links say
+    _report_left_out(givens, len(givens.clocks) - len(clocks), file, report)
     for at in ordered:
         row = rows[names[at]]
-        yield _event(row, givens, messages.get(row.name), after.get(row.name, []), rows, sources, file)
+        message, clock, stamp = messages.get(row.name), clocks.get(row.name), givens.stamps.get(row.name)
+        yield _event(row, message, clock, stamp, after.get(row.name, []), rows, sources, file)
 
 
 def extraction_of(givens: Givens) -> Extraction:
@@ -145,8 +149,9 @@ def _placed(
 
 def _event(
     row: EventRow,
-    givens: Givens,
     message: Message | None,
+    clock: Clock | None,
+    stamp: Stamp | None,
     after: list[str],
     rows: Mapping[str, EventRow],
     sources: Mapping[tuple[str, str], str | None],
@@ -157,7 +162,7 @@ def _event(
     def bare(name: str) -> str:
         return name if trace is None else name.removeprefix(f"{trace}/")
 
-    clock, process, stamp = givens.clocks.get(row.name), bare(row.process), givens.stamps.get(row.name)
+    process, name = bare(row.process), row.message if row.message is not None else message and message.message
     numbers = [row.seq or 0, *(clock.entries.values() if clock else ())]
     numbers += stamp if type(stamp) is tuple else [stamp or 0]
     if max(map(abs, numbers)) > LARGEST:
@@ -169,7 +174,7 @@ def _event(
         process,
         row.seq,
         kind,
-        row.message if row.message is not None else message and message.message,
+        None if name is None else bare(name),
         tuple(map(bare, message.receivers)) if message else (),
         {bare(name): count for name, count in clock.entries.items()} if clock else None,
         stamp,
@@ -184,10 +189,11 @@ def _event(
     )
 
 
-def _report_left_out(givens: Givens, file: str, report: Report) -> None:
+def _report_left_out(givens: Givens, clocks: int, file: str, report: Report) -> None:
     others = [fact for fact in givens.external.values() if fact.relation is not Relation.BEFORE]
     counts = {
         "correspondences other than <": len(others) + len(givens.refuted),
+        "clocks of which some did not tick, or of several executions": clocks,
         "tokens": len(givens.tokens),
         "orderings": len(givens.orderings),
         "`complete`": int(bool(givens.complete)),

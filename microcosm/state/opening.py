@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from microcosm import files
 from microcosm.errors import NotComplete, TextError
-from microcosm.givens.givens import Givens
+from microcosm.givens.givens import Gap, Givens
 from microcosm.givens.spelling import SPELLINGS, expect
 from microcosm.logic.derivation import Derivation
 from microcosm.logic.rulebook import RuleBook, read_rules
@@ -118,12 +118,11 @@ def extracted(
 
     report = Report() if report is None else report
     found = microcosm_of_logs(paths, report=report, **how)
+    found.givens.gaps = tuple(_gaps(found, report))
     if complete:
         named = None if complete is True else (complete,) if isinstance(complete, str) else tuple(complete)
-        if signs := signs_of_gaps(found, report, named):
-            raise NotComplete(tuple(signs))
-        found.givens.complete = True if named is None else named
-        found.givens.add_processes_of_table()
+        _expect_processes(found, named or ())
+        found.givens.state_complete(named)
         from microcosm.order.order import lacking
 
         if (lack := lacking(found.givens)) is not None:
@@ -131,34 +130,46 @@ def extracted(
     return found
 
 
-def signs_of_gaps(found: Extraction, report: Report, processes: Sequence[str] | None = None) -> list[str]:
-    """What of a log says that events or messages are missing from it, or from some processes; a line each.
-
-    Raises `TextError` for a process that the log does not have. Cost: linear in the log where `processes` are
-    named, and else in what is odd.
-    """
+def _expect_processes(found: Extraction, processes: Sequence[str]) -> None:
+    """Raises `TextError` for a process that the log does not have. Cost: linear in the log."""
     from microcosm.traces.reading import nearest
-    from microcosm.traces.report import HOLES
 
     table = found.givens.events
-    holes = {*HOLES, "bad-archive", "log-hole", "unparsed-text"}
-    odd = [each for each in report.findings if each.kind in holes or each.lost]
-    if processes is None or table is None:
-        return [*found.incomplete, *map(str, odd)]
-    known = {*table.processes}
+    known = {*(table.processes if processes and table is not None else ())}
     for name in processes:
         if name not in known:
             raise TextError(f"no process {name!r} in the log", hint=nearest(name, known, "Processes"))
+
+
+def _gaps(found: Extraction, report: Report) -> Iterator[Gap]:
+    """What of a log speaks against its being complete. Cost: linear in the log where anything is odd."""
+    from microcosm.traces.reading import LINES
+    from microcosm.traces.report import OF_STREAMS, WITHOUT_MESSAGES
+
+    given, odd = found.givens, report.holes
+    yield from map(Gap, found.incomplete)
+    if LINES in report.families and found.processes > 1 and not (found.messages or given.clocks):
+        timed = any(isinstance(stamp, tuple) for stamp in given.stamps.values())
+        if timed or given.external_count <= found.events - found.processes:  # links may be of times alone
+            yield Gap(WITHOUT_MESSAGES)
+    table = given.events
+    if table is None:
+        return
+    known = {*table.processes}
+    for name in sorted(known):
+        if name.endswith("/stderr") and (container := name.removesuffix("/stderr")) in known:
+            yield Gap(OF_STREAMS.format(container), container)
+    if not odd:
+        return
     places = {(each.file, each.line) for each in odd}
     rows = zip(table.files, table.lines, table.processes, strict=True)
     whose = {(file, line): process for file, line, process in rows if (file, line) in places}
-    signs = [*found.incomplete]
     for each in odd:
         process = whose.get((each.file, each.line or 0))
-        elsewhere = process is not None and process not in processes
-        if not elsewhere and each.kind != "unmatched-receive":  # it may come from somebody else
-            signs.append(str(each))
-    return signs
+        yield Gap(str(each), process, elsewhere=each.kind == "unmatched-receive")
+    for kind in sorted({each.kind for each in odd}):
+        if (more := report.counts[kind] - report.KEPT) > 0:
+            yield Gap(f"and {more:,} more like these [{kind}]")
 
 
 def read(*paths: files.AnyPath, report: Report | None = None, log: bool = False, **how: Any) -> Givens:

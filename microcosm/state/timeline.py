@@ -243,7 +243,8 @@ class Timeline:
         """Add what is no correspondence: a clock, a token, a stamp, a message, …"""
         new = union(self.givens, more)
         new.name = more.name or new.name
-        new.complete = either_complete(self.givens.complete, more.complete)
+        if (complete := either_complete(self.givens.complete, more.complete)) != new.complete:
+            new.state_complete(complete if isinstance(complete, tuple) else None)
         new.add_processes_of_table()
         if new == self.givens:
             return False

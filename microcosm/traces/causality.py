@@ -36,13 +36,13 @@ def by_clocks(first: Clock | None, second: Clock | None) -> Relation | None:
 
 
 def token_in(attributes: Mapping[str, object], token: str) -> str | None:
-    """The value of an attribute, as a text; None where it is absent or empty.
+    """The value of an attribute, as a text; None where it is absent, empty or false.
 
-    >>> token_in({"lock": "a", "n": 1, "no": ""}, "n"), token_in({"no": ""}, "no")
-    ('1', None)
+    >>> token_in({"lock": "a", "n": 0}, "n"), token_in({"no": ""}, "no"), token_in({"no": False}, "no")
+    ('0', None, None)
     """
     value = attributes.get(token)
-    if value in (None, ""):
+    if value is None or value is False or value in ("", [], {}):
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 

@@ -48,7 +48,10 @@ class Clocks:
             self._ticked.update(zip(chain, ticks, strict=True))
         self._ticked.update(dict.fromkeys(execution.unticked & self._ticked.keys(), False))
         if any(event.numbered for event in execution.events):
-            self._ticked.update(_by_kinds(execution, self._ticked))
+            for at, advances in _by_kinds(execution, self._ticked).items():
+                event = execution.events[at]
+                if event.numbered:  # own lines count as well, where they leave out `seq`
+                    self._ticked[at] = advances and (self._ticked[at] or not event.in_own_format)
         self._agreeing([event for chain in clocked.values() for event in self._growing(chain)])
         self.times = {
             event: Clock(execution.events[event].process, self._clock(event), ticks)

@@ -15,7 +15,7 @@ from microcosm.givens.relation import Relation
 from microcosm.traces.causality import Causality
 from microcosm.traces.event import TraceEvent
 from microcosm.traces.execution import Execution, executions
-from microcosm.traces.report import HOLES, Report
+from microcosm.traces.report import HARMLESS, Report
 
 MOST_CHOSEN = 5_000
 """So many events of a trace may be asked about at once: their pairs are millions."""
@@ -195,7 +195,7 @@ class _Part:
             self._causality.odd("too-many-chosen", wanted[0], what)
             return []
         report = self._causality.report
-        complete = complete and not report.lost and HOLES.isdisjoint(report.counts)
+        complete = complete and not report.lost and {*report.counts} <= HARMLESS
         pasts = self._pasts(wanted) if complete else {}
         edges: list[Edge] = []
         for (i, a), (j, b) in combinations(enumerate(wanted), 2):

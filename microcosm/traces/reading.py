@@ -220,6 +220,7 @@ def read(
         before = sum(map(report.counts.__getitem__, _UNREAD))
         with open_lines(path, report) as stream:
             form = stated or detect(stream.head, stream.file)
+            report.families.add(getattr(form, "family", ""))
             events = form.read(stream, stream.file, report, options)
             if families is not None:
                 events = families.first(events, families.begin(stream.file, form))

@@ -55,6 +55,8 @@ class Report:
     findings: list[Irregularity] = field(default_factory=list)
     lost: int = 0
     lines: int = 0
+    families: set[str] = field(default_factory=set)
+    """The families of formats that were read event by event (`microcosm.traces.reading`)."""
     took: Callable[[int], None] | None = None
     """Called with the number of bytes of each piece that is read, where somebody wants to know."""
 
@@ -82,36 +84,41 @@ class Report:
         if self.each is not None:
             self.each(found)
 
+    @property
+    def holes(self) -> list[Irregularity]:
+        """The findings that speak against the log's being complete."""
+        return [each for each in self.findings if each.lost or each.kind not in HARMLESS]
+
     def repeat(self, found: Irregularity, fatal: bool = True) -> None:
         """Report what another report has found."""
         file, line, lost, lines = found.file, found.line, found.lost, found.lines
         self.add(found.kind, found.message, file=file, line=line, lost=lost, lines=lines, fatal=fatal)
 
 
-HOLES = frozenset(
+HARMLESS = frozenset(
     (
-        "ambiguous-message",
-        "clock-contradiction",
-        "clock-gap",
-        "clock-not-monotone",
-        "collective-mismatch",
-        "duplicate-receive",
-        "equal-clock",
-        "equal-time",
-        "link-against-clock",
-        "link-cycle",
-        "message-against-clock",
-        "message-cycle",
-        "no-message",
-        "restart",
-        "seq-against-clock",
-        "seq-gap",
-        "unknown-event",
-        "unmatched-receive",
-        "wrong-receiver",
+        "bad-encoding",
+        "clock-inversion",
+        "comment",
+        "duplicate-event",
+        "isolated-event",
+        "line-before-cause",
+        "line-end",
+        "line-order",
+        "missing-time",
+        "no-text",
+        "other-encoding",
+        "partial-span",
+        "self-send",
+        "stamp-inversion",
+        "stamp-of-several",
+        "token-concurrent",
+        "too-many-chosen",
+        "unreceived-send",
+        "wide-frontier",
     )
 )
-"""After these, that no edge leads from one event to another does not mean that they are concurrent."""
+"""After anything else two events between which no edge leads need not be concurrent."""
 
 
 OF_SEVERAL = "there are {} executions, and nothing tells how they stand to each other; choose one"
@@ -119,6 +126,9 @@ OF_SEVERAL = "there are {} executions, and nothing tells how they stand to each 
 OF_SPANS = "spans do not tell how a caller heard of the end of what it called"
 ASSUMED = "the times of some events are assumed"
 """Other reasons why."""
+OF_STREAMS = "nothing orders what {0} and {0}/stderr wrote"
+WITHOUT_MESSAGES = "no message, clock or link tells what its processes heard of each other"
+"""Reasons why that are seen when all is read."""
 
 COUNTED = {
     "events": "event",

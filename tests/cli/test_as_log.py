@@ -69,6 +69,66 @@ def test_a_log_that_went_through_a_microcosm_says_what_it_said(run: Run, seed: i
         )
 
 
+def clocked_microcosm(seed: int) -> str:
+    """Clocks of a few processes, of which some did not tick, or are of another execution; and event lines."""
+    draw = Random(seed)
+    clocks, runs, lines = {p: dict.fromkeys("pqr", 0) for p in "pqr"}, draw.random() < 0.3, list[str]()
+    seqs = dict.fromkeys("pqr", 0)
+    for _ in range(draw.randint(2, 9)):
+        process = draw.choice("pqr")
+        mine = clocks[process]
+        if draw.random() < 0.5:
+            for other, count in clocks[draw.choice("pqr")].items():
+                mine[other] = max(mine[other], count if other != process else mine[other])
+        ticks = draw.random() < 0.8
+        mine[process] += ticks
+        seqs[process] += 1
+        name = f"{process}:{seqs[process]}"
+        if draw.random() < 0.8:
+            entries = ", ".join(
+                f"{other}: {count}" for other, count in mine.items() if count or other == process
+            )
+            where = f" in R{draw.randint(1, 2)}" if runs else ""
+            lines.append(f"clock {name} = {process} {{{entries}}}{'' if ticks else ' unticked'}{where}")
+        lines.append(f"event {name} process {process} seq {seqs[process]}")
+        if seqs[process] > 1:
+            lines.append(f"{process}:{seqs[process] - 1} < {name}")
+    return "\n".join(lines) + "\n"
+
+
+def test_a_log_of_a_microcosm_claims_nothing_beyond_it(run: Run) -> None:
+    claimed = 0
+    for seed in range(60):
+        Path("x.mc").write_text(clocked_microcosm(seed), encoding="utf-8")
+        known = run("table", "x.mc", "--json", "-q")
+        if known.code or run("trace", "x.mc", "--to", "x.jsonl", "-q").code:
+            continue
+        given = {(a, b): sign for a, b, sign in known.json["pairs"]}
+        for a, b, sign in run("table", "x.jsonl", "--json", "-q").json["pairs"]:
+            claimed += sign in ("<", ">", "||")
+            assert sign not in ("<", ">", "||") or given.get((a, b)) == sign, (seed, a, b)
+    assert claimed > 100
+
+
+def test_a_message_of_an_execution_is_called_as_it_was(run: Run) -> None:
+    lines = [("send", "p", "m3"), ("receive", "q", "m3")]
+    text = "".join(
+        json.dumps(
+            {"trace": trace, "process": process, "seq": 1, "kind": kind, "message": message, "label": kind}
+        )
+        + "\n"
+        for trace in "AB"
+        for kind, process, message in lines
+    )
+    Path("two.jsonl").write_text(text, encoding="utf-8")
+    run("extract", "two.jsonl", "-o", "two.mc", "-q")
+    assert run("trace", "two.mc", "--to", "again.jsonl", "-q").code == 0
+    again = Path("again.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["message"] for line in again] == ["m3"] * 4
+    run("extract", "again.jsonl", "-o", "again.mc", "-q")
+    assert run("bisim", "two.mc", "again.mc").code == 0
+
+
 def test_what_is_given_beyond_processes_goes_along_as_links_and_the_rest_is_told(run: Run) -> None:
     Path("x.mc").write_text("internal a < b\nb < c\nc || d\ntoken t = a, d\n", encoding="utf-8")
     ran = run("trace", "x.mc", "--to", "x.jsonl")
