@@ -196,13 +196,23 @@ class Changes(Core):
         run = DotRun(name, incarnation, first, ledger.seen.last(self.stream) + 1)
         if run.first < run.end:
             own = [ledger.held[dot] for dot in sorted(ledger.held) if dot.stream == self.stream]
-            encoded = [evolutions.encode(each) for each in own if each.dot.number >= first]
-            self._write(DISPUTED, packb([*self._disputed(), *encoded]))
+            self._keep_in_doubt(own, first)
             self._write("disown", packb(run))
         last = ledger.chain((name, incarnation))
         if last:
             self._write(AFTER, last[-1].encode())
         self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=self.known_as))
+
+    def _keep_in_doubt(self, own: list[Evolution], first: int) -> None:
+        """Keep what this replica has said in a stream from a number on, until it is said again.
+
+        The last event before is kept with it: what stands there later may be of another copy of its journal.
+        """
+        doubtful = [each for each in own if each.dot.number >= first]
+        if doubtful:
+            before = [each for each in own if each.dot.number < first and isinstance(each, Append)]
+            encoded = map(evolutions.encode, [*before[-1:], *doubtful])
+            self._write(DISPUTED, packb([*self._disputed(), *encoded]))
 
     def _disputed(self, kind: str = DISPUTED) -> list[bytes]:
         found = self.noted(kind)
@@ -269,61 +279,54 @@ class Changes(Core):
             dot = self._put(Append(self._next(), event, at)).dot
             if before := self.noted(AFTER):
                 self._write(AFTER, b"")
-                self._link([before.decode()], event)
+                self._link(before.decode(), event)
             return dot
 
     def _say_again(self) -> None:
         """Say what was taken out for its dots were disputed, as far as it is not known by now.
 
-        Its events stand in a chain of their own again, between those that were before and after them.
+        Its events stand in a chain of their own again, between those of this replica before and after them:
+        not those of another copy of its journal, which may stand under its dots by now.
         """
-        disputed = self._disputed()
-        unread = [each for each in disputed if isinstance(evolutions.decode(each), evolutions.NewerEvolution)]
+        disputed = {each: evolutions.decode(each) for each in self._disputed()}
+        unread = [each for each, read in disputed.items() if isinstance(read, evolutions.NewerEvolution)]
         if len(disputed) == len(unread):
             return
         ledger = self.ledger
-        again: dict[Stream, list[str]] = {}
-        returned = [
-            each
-            for each in disputed
-            if ledger.held.get((evolution := evolutions.decode(each)).dot) == evolution
-        ]
+        returned = [each for each, read in disputed.items() if ledger.held.get(read.dot) == read]
+        streams: dict[Stream, Stream] = {}
+        before: dict[Stream, str] = {}
+        again: dict[Stream, str] = {}
         with self.transaction():
             self._write(DISPUTED, packb(unread) if unread else b"")
             if returned:
                 self._write(RETURNED, packb([*self._disputed(RETURNED), *returned]))
-            for content in disputed:
-                match evolutions.decode(content):
-                    case Append(dot, event, at) if event not in ledger.places and not event.startswith("c:"):
-                        if dot.stream not in again:
-                            before = [
-                                each
-                                for n, each in ledger.chains.get(dot.stream, {}).items()
-                                if n < dot.number
-                            ]
-                            again[dot.stream] = before[-1:]
-                            stream = (self.name, randbits(32) | 1)
-                        number = ledger.seen.last(stream) + 1
-                        if number == 1:
-                            self._link(again[dot.stream], event)
-                        self._put(Append(Dot(*stream, number), event, at))
-                        again[dot.stream] = [event]
+            for content, evolution in sorted(disputed.items(), key=lambda each: each[1].dot):
+                old = evolution.dot.stream
+                match evolution:
+                    case Append(_, event) if content in returned:
+                        if len(ledger.places[event]) == 1:
+                            before[old] = event
+                    case Append(_, event, at) if event not in ledger.places and not event.startswith("c:"):
+                        stream = streams.setdefault(old, (self.name, randbits(32) | 1))
+                        if old in before and before[old] != again.get(old):
+                            self._link(before[old], event)
+                        self._put(Append(Dot(*stream, ledger.seen.last(stream) + 1), event, at))
+                        before[old] = again[old] = event
                     case evolutions.Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
                         self._give(fact, at, replaces)
                     case evolutions.Remove(_, targets):
                         self._put(evolutions.Remove(self._next(), targets))
             first = ledger.chain(self.stream)[:1]
-            for last in again.values():
+            for event in again.values():
                 if first:
-                    self._link(last, first[0])
+                    self._link(event, first[0])
                 else:
-                    self._write(AFTER, "".join(last).encode())
+                    self._write(AFTER, event.encode())
 
-    def _link(self, before: list[str], event: str) -> None:
-        """An event came after another, if there is one, which is of another incarnation."""
-        for each in before:
-            fact = Correspondence(each, Relation.BEFORE, event, f"events of {self.name}")
-            self._give(fact)
+    def _link(self, before: str, event: str) -> None:
+        """An event came after another, which is of another incarnation."""
+        self._give(Correspondence(before, Relation.BEFORE, event, f"events of {self.name}"))
 
     def _learn(self, fact: Correspondence, at: float | None) -> list[Dot]:
         if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):
