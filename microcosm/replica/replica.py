@@ -280,6 +280,7 @@ def level(one: Replica, other: Replica) -> Traffic:
     """
     for owner, reader in ((one, other), (other, one)):
         owner.compare_own(reader)
+        reader.exchange.is_held(owner.name, owner.ledger.held)
     traffic = Traffic()
     before = [each.seen().copy() for each in (one, other)]
     same = False

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from microcosm.givens.relation import Relation
+from microcosm.replica.exchange import AGAIN
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
 from tests.replica.test_rollback import copy_of
@@ -40,8 +41,9 @@ class World:
         self.copies.append(self.copies[0].copied())
         self.saved = self.copies[0].copied()
         self.order: set[tuple[str, str]] = set()
-        self.told: set[str] = set()
         self.names = 0
+        self.wire: list[tuple[int, int, bytes]] = []
+        """Messages under way: to whom, from whom, and what."""
 
     def local(self, copy: Copy) -> None:
         self.names += 1
@@ -62,13 +64,29 @@ class World:
     def meet(self, one: Copy, other: Copy) -> None:
         if one.replica.name != other.replica.name:
             level(one.replica, other.replica)
-            for each in (one, other):
-                if each.replica.name != "a":
-                    self.told.update(each.replica.ledger.places)
 
-    def step(self, random: Random) -> None:
+    def ask(self, random: Random) -> None:
+        one, other = random.sample(range(len(self.copies)), 2)
+        asking, asked = (self.copies[each].replica for each in (one, other))
+        if asking.name != asked.name:
+            self.wire += ((other, one, message) for message in asking.exchange.begin(asked.name))
+
+    def deliver(self, random: Random) -> None:
+        """Some of the messages arrive, in any order; one of them may be lost."""
+        for _ in range(min(len(self.wire), random.randint(1, 6))):
+            to, sender, message = self.wire.pop(random.randrange(len(self.wire)))
+            if random.random() < 0.9:
+                name = self.copies[sender].replica.name
+                answers = self.copies[to].replica.exchange.receive(name, message)
+                self.wire += ((sender, to, answer) for answer in answers)
+
+    def step(self, random: Random, more: tuple[str, ...] = ()) -> None:
         copy = random.choice(self.copies)
-        match random.choice(("local", "local", "learn", "remove", "meet", "meet", "save", "put back")):
+        match random.choice(("local", "local", "learn", "remove", "meet", "meet", "save", "put back", *more)):
+            case "ask":
+                self.ask(random)
+            case "deliver":
+                self.deliver(random)
             case "local":
                 self.local(copy)
             case "learn":
@@ -133,13 +151,44 @@ def signed(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_was_told_is_kept_and_all_know_the_same(seed: int) -> None:
-    """Where all sign."""
+@pytest.mark.parametrize("more", [(), ("ask", "deliver", "deliver")], ids=["whole", "in parts"])
+def test_what_happened_at_any_copy_comes_to_all(more: tuple[str, ...], seed: int) -> None:
+    """Where all sign; but for what a copy that is gone has said, and another one otherwise."""
     random = Random(seed)
     world = World(signed=True)
-    for _ in range(random.randint(5, 40)):
-        world.step(random)
+    for _ in range(random.randint(5, 60)):
+        world.step(random, more)
+    world.check()
     world.settle()
+    world.check()
     assert len({copy.replica.digest() for copy in world.copies}) == 1
     here = {event for copy in world.copies for event in copy.events}
-    assert world.told | here <= world.copies[1].replica.ledger.places.keys()
+    assert here <= world.copies[1].replica.ledger.places.keys()
+
+
+@pytest.mark.parametrize("meets", [True, False], ids=["level", "messages"])
+def test_what_was_gone_before_a_peer_was_put_back_is_asked_for_again(signed: bool, meets: bool) -> None:
+    """The peer gives the numbers of what it held no more to what has happened since."""
+    a, b = (Replica(Memory(), name, members=NAMES) for name in "ab")
+    for each in (a, b) if signed else ():
+        each.sign()
+    assert isinstance(b.store, Memory)
+    saved = copy_of(b.store)
+    b.learn("x < y")
+    [asked] = b.exchange.begin("a")
+    [told] = a.exchange.receive("b", asked)
+    b.remove("x < y")
+    _, gone = b.exchange.receive("a", told)  # the removal is lost on the way
+    a.exchange.receive("b", gone)
+    b = Replica(saved)
+    b.local("done")
+    for _ in range(1 if meets else AGAIN + 1):
+        if meets:
+            level(a, b)
+        else:
+            waiting = [(b, a, message) for message in a.exchange.begin("b")]
+            while waiting:
+                to, sender, message = waiting.pop(0)
+                waiting += [(sender, to, answer) for answer in to.exchange.receive(sender.name, message)]
+    assert a.happened("done")
+    assert a.digest() == b.digest()
