@@ -19,15 +19,16 @@ NAMES = ("a", "b", "c")
 
 
 class Copy:
-    """A replica, and the events of its journal, those included from before it was copied."""
+    """A replica, and what happened and was learnt at its journal, also before that was copied."""
 
-    def __init__(self, replica: Replica, events: tuple[str, ...] = ()) -> None:
+    def __init__(self, replica: Replica, events: tuple[str, ...] = (), facts: tuple[str, ...] = ()) -> None:
         self.replica = replica
         self.events = events
+        self.facts = facts
 
     def copied(self) -> Copy:
         assert isinstance(self.replica.store, Memory)
-        return Copy(Replica(copy_of(self.replica.store)), self.events)
+        return Copy(Replica(copy_of(self.replica.store)), self.events, self.facts)
 
 
 class World:
@@ -41,6 +42,7 @@ class World:
         self.copies.append(self.copies[0].copied())
         self.saved = self.copies[0].copied()
         self.order: set[tuple[str, str]] = set()
+        self.told: set[str] = set()
         self.names = 0
         self.wire: list[tuple[int, int, bytes]] = []
         """Messages under way: to whom, from whom, and what."""
@@ -54,7 +56,9 @@ class World:
 
     def learn(self, copy: Copy) -> None:
         self.names += 1
-        copy.replica.learn(f"x{self.names} < y{self.names}")
+        fact = f"x{self.names} < y{self.names}"
+        copy.facts += (fact,)
+        copy.replica.learn(fact)
 
     def remove(self, copy: Copy, random: Random) -> None:
         given = [fact for fact in copy.replica.ledger.given() if fact.left.startswith("x")]
@@ -64,6 +68,9 @@ class World:
     def meet(self, one: Copy, other: Copy) -> None:
         if one.replica.name != other.replica.name:
             level(one.replica, other.replica)
+            for each in (one, other):
+                if each.replica.name != "a":
+                    self.told.update(each.replica.ledger.places)
 
     def ask(self, random: Random) -> None:
         one, other = random.sample(range(len(self.copies)), 2)
@@ -80,9 +87,9 @@ class World:
                 answers = self.copies[to].replica.exchange.receive(name, message)
                 self.wire += ((sender, to, answer) for answer in answers)
 
-    def step(self, random: Random, more: tuple[str, ...] = ()) -> None:
+    def step(self, random: Random, more: tuple[str, ...] = ("remove",)) -> None:
         copy = random.choice(self.copies)
-        match random.choice(("local", "local", "learn", "remove", "meet", "meet", "save", "put back", *more)):
+        match random.choice(("local", "local", "learn", "meet", "meet", "save", "put back", *more)):
             case "ask":
                 self.ask(random)
             case "deliver":
@@ -151,11 +158,24 @@ def signed(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("more", [(), ("ask", "deliver", "deliver")], ids=["whole", "in parts"])
-def test_what_happened_at_any_copy_comes_to_all(more: tuple[str, ...], seed: int) -> None:
-    """Where all sign; but for what a copy that is gone has said, and another one otherwise."""
+@pytest.mark.parametrize(
+    ("signed", "more"),
+    [
+        (False, ()),
+        (True, ()),
+        (True, ("ask", "deliver", "deliver")),
+        (True, ("remove",)),
+        (True, ("remove", "ask", "deliver", "deliver")),
+    ],
+    ids=["unsigned", "signed", "in parts", "with removals", "in parts with removals"],
+)
+def test_what_happened_at_any_copy_comes_to_all(signed: bool, more: tuple[str, ...], seed: int) -> None:
+    """Where all sign, not what only a copy that is gone has said, and another one otherwise.
+
+    Where nobody does, as long as nothing is removed: what is held no more cannot be compared.
+    """
     random = Random(seed)
-    world = World(signed=True)
+    world = World(signed)
     for _ in range(random.randint(5, 60)):
         world.step(random, more)
     world.check()
@@ -163,7 +183,49 @@ def test_what_happened_at_any_copy_comes_to_all(more: tuple[str, ...], seed: int
     world.check()
     assert len({copy.replica.digest() for copy in world.copies}) == 1
     here = {event for copy in world.copies for event in copy.events}
-    assert here <= world.copies[1].replica.ledger.places.keys()
+    one = world.copies[1].replica
+    assert here | (set() if signed else world.told) <= one.ledger.places.keys()
+    learnt = {fact for copy in world.copies for fact in copy.facts}
+    assert "remove" in more or learnt <= {str(fact) for fact in one.ledger.given()}
+    assert not one.conflicts
+
+
+def test_what_two_were_told_under_one_dot_is_found_out() -> None:
+    """Of one that does not sign: a member has what its journal says, and another what that said before."""
+    a, b, c = (Replica(Memory(), name, members=NAMES) for name in NAMES)
+    assert isinstance(a.store, Memory)
+    saved = copy_of(a.store)
+    a.local("a1")
+    level(a, c)
+    a = Replica(saved)
+    a.local("a2")
+    level(a, b)
+    a.local("a3")
+    level(b, c)
+    assert all(each.divergences[-1]["unlike"][0] == "a" for each in (b, c))
+    for _ in range(2):
+        for one, other in ((a, b), (a, c), (b, c)):
+            level(one, other)
+    assert len({each.digest() for each in (a, b, c)}) == 1
+    assert b.events == ["a1", "a2", "a3"]
+    assert b.online("a2", "a3") is Relation.BEFORE
+    assert b.online("a1", "a3") in (Relation.UNKNOWN, Relation.SILENT)
+    assert all(each.divergences for each in (a, b, c))
+
+
+def test_what_was_removed_under_the_dot_of_an_event_is_found_out() -> None:
+    a, b = (Replica(Memory(), name, members=NAMES) for name in "ab")
+    assert isinstance(b.store, Memory)
+    saved = copy_of(b.store)
+    b.local("told")
+    level(a, b)
+    b = Replica(saved)
+    b.learn("x < y"), b.remove("x < y")
+    level(a, b)
+    assert a.digest() == b.digest()
+    assert b.happened("told")
+    assert a.divergences
+    assert b.divergences
 
 
 @pytest.mark.parametrize("meets", [True, False], ids=["level", "messages"])
