@@ -134,6 +134,11 @@ class Changes(Core):
         """Those that something was seen of which bears a name."""
         return [incarnation for replica, incarnation in self.seen().streams() if replica == name]
 
+    def said(self) -> dict[int, int]:
+        """Of each incarnation of this name, the last number that was seen. Cost: the streams."""
+        seen = self.seen()
+        return {each: seen.last((self.name, each)) for each in self.incarnations_of(self.name)}
+
     def held(self, dot: Dot) -> Evolution | None:
         """The evolution of a dot, if it is still held. Constant time."""
         return self.ledger.held.get(dot)

@@ -295,7 +295,7 @@ def level(one: Replica, other: Replica) -> Traffic:
     asking, answering = other, one
     while not same:
         known = one.seen().count + other.seen().count
-        ends = [each.seen().last(each.stream) for each in (one, other)]
+        said = [each.said() for each in (one, other)]
         asking, answering = answering, asking  # in turn: what waits in vain is dropped by who asks
         waiting = deque((answering, asking, message) for message in asking.exchange.begin(answering.name))
         while waiting:
@@ -304,7 +304,7 @@ def level(one: Replica, other: Replica) -> Traffic:
             traffic.bytes += len(message)
             same = isinstance(decode(message), Same)
             waiting += ((sender, to, answer) for answer in to.exchange.receive(sender.name, message))
-        if ends != [each.seen().last(each.stream) for each in (one, other)]:
+        if said != [each.said() for each in (one, other)]:
             same = False  # what was disputed has been said again
         idle = idle + 1 if one.seen().count + other.seen().count == known else 0
         if idle > PATIENCE:

@@ -178,7 +178,8 @@ def test_what_happened_at_any_copy_comes_to_all(signed: bool, more: tuple[str, .
     world = World(signed)
     for _ in range(random.randint(5, 60)):
         world.step(random, more)
-    world.check()
+    if "deliver" not in more:  # else something may still lack what shows that it is of another copy
+        world.check()
     world.settle()
     world.check()
     assert len({copy.replica.digest() for copy in world.copies}) == 1
