@@ -75,8 +75,18 @@ class Replica(Admitting):
     # -- questions ------------------------------------------------------------------------------------
 
     def snapshot(self) -> Microcosm:
-        """A copy of the microcosm, independent of the replica. Cost: linear."""
-        return self.known.copy()
+        """A copy of the microcosm, independent of the replica, that names every event of one place.
+
+        Events of others that nothing relates to another are in it as events of their processes: nothing
+        follows from that. Cost: linear.
+        """
+        known, places = self.known, self.ledger.places
+        givens = known.givens.copy()
+        for event in sorted(places.keys() - {*givens.named()}):
+            if len(places[event]) == 1:
+                [(process, _, _)] = places[event]
+                givens.processes[process] = (*givens.processes.get(process, ()), event)
+        return Microcosm(givens, strict=known.strict, rules=known.rules)
 
     @property
     def events(self) -> list[str]:

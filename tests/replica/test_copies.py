@@ -7,10 +7,12 @@ from random import Random
 
 import pytest
 
+from microcosm.compare.bisimilarity import bisimilar
 from microcosm.givens.relation import Relation
 from microcosm.replica.exchange import AGAIN
 from microcosm.replica.replica import Replica, level
 from microcosm.replica.store import Memory
+from microcosm.state.microcosm import Microcosm
 from tests.replica.test_rollback import copy_of
 
 pytest.importorskip("cryptography")
@@ -255,3 +257,35 @@ def test_what_was_gone_before_a_peer_was_put_back_is_asked_for_again(signed: boo
                 waiting += [(sender, to, answer) for answer in to.exchange.receive(sender.name, message)]
     assert a.happened("done")
     assert a.digest() == b.digest()
+
+
+@pytest.mark.parametrize("renewed", [False, True])
+def test_an_event_that_nothing_relates_to_another_is_in_what_is_written(renewed: bool) -> None:
+    a, b = (Replica(Memory(), name, members=NAMES) for name in "ab")
+    a.local("first")
+    b.local("b1"), b.local("b2")
+    level(a, b)
+    if renewed:
+        a.renew()
+    for each in (a, b):
+        written = each.snapshot()
+        assert {"first", "b1", "b2"} == {*written} == {*Microcosm.parse(written.to_text())}
+        assert bisimilar(written, each.known).holds
+    assert b.snapshot().givens.processes == {"a": ("first",)}
+    assert bisimilar(a.snapshot(), b.snapshot()).holds
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_written_has_every_event_and_decides_no_more(signed: bool, seed: int) -> None:
+    random = Random(seed)
+    world = World(signed)
+    for _ in range(random.randint(5, 40)):
+        world.step(random)
+    for copy in world.copies:
+        replica = copy.replica
+        written, known = replica.snapshot(), replica.known
+        assert {*replica.ledger.places} - {*replica.twice} <= {*written}
+        for left, right in combinations(replica.events, 2):
+            assert written.online(left, right) is known.online(left, right)
+            assert written.offline(left, right) == known.offline(left, right)
+            assert {*written.possible(left, right).worlds} == {*known.possible(left, right).worlds}
