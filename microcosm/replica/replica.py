@@ -14,7 +14,7 @@ thread, no socket: time is passed in, messages come in and go out as bytes (`exc
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -77,15 +77,17 @@ class Replica(Admitting):
     def snapshot(self) -> Microcosm:
         """A copy of the microcosm, independent of the replica, that names every event of one place.
 
-        Events of others that nothing relates to another are in it as events of their processes: nothing
-        follows from that. Cost: linear.
+        Events of others that nothing relates to another are in it as events of a process, which is the
+        replica, or its incarnation where it has several such: nothing follows from that. Cost: linear.
         """
         known, places = self.known, self.ledger.places
         givens = known.givens.copy()
-        for event in sorted(places.keys() - {*givens.named()}):
-            if len(places[event]) == 1:
-                [(process, _, _)] = places[event]
-                givens.processes[process] = (*givens.processes.get(process, ()), event)
+        alone = [event for event in sorted(places.keys() - {*givens.named()}) if len(places[event]) == 1]
+        dots = {event: next(iter(places[event])) for event in alone}
+        several = Counter(dot.replica for dot in dots.values())
+        for event, (name, incarnation, _) in dots.items():
+            process = name if several[name] == 1 else f"{name}.{incarnation}"
+            givens.processes[process] = (*givens.processes.get(process, ()), event)
         return Microcosm(givens, strict=known.strict, rules=known.rules)
 
     @property

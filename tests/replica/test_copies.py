@@ -273,6 +273,11 @@ def test_an_event_that_nothing_relates_to_another_is_in_what_is_written(renewed:
         assert bisimilar(written, each.known).holds
     assert b.snapshot().givens.processes == {"a": ("first",)}
     assert bisimilar(a.snapshot(), b.snapshot()).holds
+    a.renew(1)
+    a.local("second")
+    level(a, b)
+    assert set(b.snapshot().givens.processes.values()) == {("first",), ("second",)}
+    assert b.snapshot().givens.processes["a.1"] == ("second",)
 
 
 @pytest.mark.parametrize("seed", range(20))
