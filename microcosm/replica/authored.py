@@ -16,7 +16,7 @@ from typing import Any
 from msgpack import packb
 
 from microcosm.errors import Undefined, installing
-from microcosm.replica.changes import DISPUTED, RETURNED, Changes
+from microcosm.replica.changes import RETURNED, Changes
 from microcosm.replica.core import DIVERGED, fit
 from microcosm.replica.exchange import AntiEntropy, Heads, Supply
 from microcosm.replica.ledger import chain
@@ -156,12 +156,10 @@ class Authored(Changes):
         """
         if run.replica == self.name and run.first < run.end:
             held = self.ledger.held
-            dots = (dot for dot in sorted(held) if dot.stream == run.stream and dot.number >= run.first)
             returned = self._disputed(RETURNED)
-            encoded = [(dot, evolutions.encode(held[dot])) for dot in dots]
-            own = [content for dot, content in encoded if self._is_own(dot) or content in returned]
-            if own:
-                self._write(DISPUTED, packb([*self._disputed(), *own]))
+            said = [held[dot] for dot in sorted(held) if dot.stream == run.stream]
+            own = [each for each in said if self._is_own(each.dot) or evolutions.encode(each) in returned]
+            self._keep_in_doubt(own, run.first)
 
     def _is_own(self, dot: Dot) -> bool:
         """Whether this journal itself has said what a dot of its name is."""

@@ -32,6 +32,10 @@ DISPUTED = "disputed"
 RETURNED = "returned"
 """Of the note that has those of them that others brought back under their dots: they are its own."""
 
+WITHHELD = "withheld"
+"""Of the note that has what was taken out of streams that a peer holds otherwise, until their replicas say it
+again."""
+
 AFTER = "after"
 """Of the note that has the last event before dots were of another incarnation, until the next one."""
 
@@ -130,6 +134,11 @@ class Changes(Core):
         """Those that something was seen of which bears a name."""
         return [incarnation for replica, incarnation in self.seen().streams() if replica == name]
 
+    def said(self) -> dict[int, int]:
+        """Of each incarnation of this name, the last number that was seen. Cost: the streams."""
+        seen = self.seen()
+        return {each: seen.last((self.name, each)) for each in self.incarnations_of(self.name)}
+
     def held(self, dot: Dot) -> Evolution | None:
         """The evolution of a dot, if it is still held. Constant time."""
         return self.ledger.held.get(dot)
@@ -184,25 +193,67 @@ class Changes(Core):
             self._note_divergence({"member": peer, "dot": list(dot), "last": last})
         self._view = self._fresh()
 
-    def _new_epoch(self) -> None:
+    def part_from(self, peer: str, stream: Stream, first: int) -> None:
+        """Take nothing of a stream from a number on, and take out what there is: a peer has something else.
+
+        It is kept for the replica whose stream that is, which says it again: at once (`take_back`), or once
+        the peer has brought what it knows, if it is of the incarnation that this one has now. Cost: linear.
+        """
+        held = self.ledger.held
+        with self.transaction():
+            if stream == self.stream:
+                self._new_epoch(first)
+            dots = sorted(dot for dot in held if dot.stream == stream and dot.number >= first)
+            if dots:
+                encoded = [evolutions.encode(held[dot]) for dot in dots]
+                self._write(WITHHELD, packb([*self._disputed(WITHHELD), *encoded]))
+            self._write("cut", packb([*stream, first]))
+            self._note_divergence({"member": peer, "unlike": [*stream, first]})
+        self._view = self._fresh()
+
+    def take_back(self, other: Changes) -> None:
+        """Say what another replica, or this one, has taken out of streams of this name, as far as it is lost.
+
+        Whether that came before or after anything else here, nobody knows any more. Cost: what it is.
+        """
+        kept = other._disputed(WITHHELD)
+        found = {each: read for each in kept if (read := evolutions.decode(each)).dot.replica == self.name}
+        if found:
+            disputed = self._disputed()  # is said again anyway, and in its place
+            with self.transaction():
+                self._tell(read for each, read in found.items() if each not in disputed)
+            other.note(WITHHELD, packb([each for each in kept if each not in found]))
+
+    def _new_epoch(self, first: int | None = None) -> None:
         """Dots are of another incarnation from now on.
 
-        Those that no member is known to have may name two things. So these are taken out, and said again
-        under the new one once a member has brought what it knows of the old one (`_say_again`), if it did not
-        bring the same.
+        Those that no member is known to have, and all from `first` on, may name two things. So these are
+        taken out, and said again under the new one once a member has brought what it knows of the old one
+        (`_say_again`), if it did not bring the same.
         """
         ledger, (name, incarnation) = self.ledger, self.stream
-        first = self._state.confirmed.get(incarnation, 0) + 1
+        unconfirmed = self._state.confirmed.get(incarnation, 0) + 1
+        first = unconfirmed if first is None else min(first, unconfirmed)
         run = DotRun(name, incarnation, first, ledger.seen.last(self.stream) + 1)
         if run.first < run.end:
             own = [ledger.held[dot] for dot in sorted(ledger.held) if dot.stream == self.stream]
-            encoded = [evolutions.encode(each) for each in own if each.dot.number >= first]
-            self._write(DISPUTED, packb([*self._disputed(), *encoded]))
+            self._keep_in_doubt(own, first)
             self._write("disown", packb(run))
         last = ledger.chain((name, incarnation))
         if last:
             self._write(AFTER, last[-1].encode())
         self._begin(replace(self.identity, incarnation=randbits(32) | 1, known_as=self.known_as))
+
+    def _keep_in_doubt(self, own: list[Evolution], first: int) -> None:
+        """Keep what this replica has said in a stream from a number on, until it is said again.
+
+        The last event before is kept with it: what stands there later may be of another copy of its journal.
+        """
+        doubtful = [each for each in own if each.dot.number >= first]
+        if doubtful:
+            before = [each for each in own if each.dot.number < first and isinstance(each, Append)]
+            encoded = map(evolutions.encode, [*before[-1:], *doubtful])
+            self._write(DISPUTED, packb([*self._disputed(), *encoded]))
 
     def _disputed(self, kind: str = DISPUTED) -> list[bytes]:
         found = self.noted(kind)
@@ -232,16 +283,17 @@ class Changes(Core):
 
     def _note_divergence(self, fields: dict[str, Any]) -> None:
         found = self.divergences
-        if "fork" in fields:  # one that is known better now
-            found = [each for each in found if each.get("fork", [])[:2] != fields["fork"][:2]]
+        for kind in fields.keys() & {"fork", "unlike"}:  # one that is known better now
+            found = [each for each in found if each.get(kind, [])[:2] != fields[kind][:2]]
         self._write(DIVERGED, json.dumps([*found, fields][-MOST_DIVERGENCES:]).encode())
 
     @property
     def divergences(self) -> list[dict[str, Any]]:
         """When a member and this replica did not agree what had happened, the latest last.
 
-        `member`, and `dot` and `last` where it knew a dot of this replica, which was not so far; or `why` and
-        `mine` where they do not remember the same of their messages.
+        `member`, and `dot` and `last` where it knew a dot of this replica, which was not so far; `fork` where
+        it has signed two things under a dot; `unlike` where two held different things under a dot, and not
+        both sign; or `why` and `mine` where they do not remember the same of their messages.
         """
         found: list[dict[str, Any]] = json.loads(self.noted(DIVERGED) or b"[]")
         return found
@@ -269,61 +321,63 @@ class Changes(Core):
             dot = self._put(Append(self._next(), event, at)).dot
             if before := self.noted(AFTER):
                 self._write(AFTER, b"")
-                self._link([before.decode()], event)
+                self._link(before.decode(), event)
             return dot
 
     def _say_again(self) -> None:
         """Say what was taken out for its dots were disputed, as far as it is not known by now.
 
-        Its events stand in a chain of their own again, between those that were before and after them.
+        Its events stand in a chain of their own again, between those of this replica before and after them:
+        not those of another copy of its journal, which may stand under its dots by now.
         """
-        disputed = self._disputed()
-        unread = [each for each in disputed if isinstance(evolutions.decode(each), evolutions.NewerEvolution)]
+        disputed = {each: evolutions.decode(each) for each in self._disputed()}
+        unread = [each for each, read in disputed.items() if isinstance(read, evolutions.NewerEvolution)]
         if len(disputed) == len(unread):
             return
         ledger = self.ledger
-        again: dict[Stream, list[str]] = {}
-        returned = [
-            each
-            for each in disputed
-            if ledger.held.get((evolution := evolutions.decode(each)).dot) == evolution
-        ]
+        returned = [each for each, read in disputed.items() if ledger.held.get(read.dot) == read]
         with self.transaction():
             self._write(DISPUTED, packb(unread) if unread else b"")
             if returned:
                 self._write(RETURNED, packb([*self._disputed(RETURNED), *returned]))
-            for content in disputed:
-                match evolutions.decode(content):
-                    case Append(dot, event, at) if event not in ledger.places and not event.startswith("c:"):
-                        if dot.stream not in again:
-                            before = [
-                                each
-                                for n, each in ledger.chains.get(dot.stream, {}).items()
-                                if n < dot.number
-                            ]
-                            again[dot.stream] = before[-1:]
-                            stream = (self.name, randbits(32) | 1)
-                        number = ledger.seen.last(stream) + 1
-                        if number == 1:
-                            self._link(again[dot.stream], event)
-                        self._put(Append(Dot(*stream, number), event, at))
-                        again[dot.stream] = [event]
-                    case evolutions.Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
-                        self._give(fact, at, replaces)
-                    case evolutions.Remove(_, targets):
-                        self._put(evolutions.Remove(self._next(), targets))
+            again = self._tell(disputed.values())
             first = ledger.chain(self.stream)[:1]
-            for last in again.values():
+            for event in again:
                 if first:
-                    self._link(last, first[0])
+                    self._link(event, first[0])
                 else:
-                    self._write(AFTER, "".join(last).encode())
+                    self._write(AFTER, event.encode())
 
-    def _link(self, before: list[str], event: str) -> None:
-        """An event came after another, if there is one, which is of another incarnation."""
-        for each in before:
-            fact = Correspondence(each, Relation.BEFORE, event, f"events of {self.name}")
-            self._give(fact)
+    def _tell(self, some: Iterable[Evolution]) -> Collection[str]:
+        """Say what was taken out of some streams, as far as it is not known; the last event told of each.
+
+        The events of a stream are a chain again, after what is back under its dot and was before them.
+        """
+        ledger = self.ledger
+        streams: dict[Stream, Stream] = {}
+        before: dict[Stream, str] = {}
+        told: dict[Stream, str] = {}
+        for evolution in sorted(some, key=lambda each: each.dot):
+            old = evolution.dot.stream
+            match evolution:
+                case Append(dot, event) if ledger.held.get(dot) == evolution:
+                    if len(ledger.places[event]) == 1:
+                        before[old] = event
+                case Append(_, event, at) if event not in ledger.places and not event.startswith("c:"):
+                    stream = streams.setdefault(old, (self.name, randbits(32) | 1))
+                    if old in before and before[old] != told.get(old):
+                        self._link(before[old], event)
+                    self._put(Append(Dot(*stream, ledger.seen.last(stream) + 1), event, at))
+                    before[old] = told[old] = event
+                case evolutions.Add(_, fact, replaces, _, at) if fact.key() not in ledger.facts:
+                    self._give(fact, at, replaces)
+                case evolutions.Remove(_, targets):
+                    self._put(evolutions.Remove(self._next(), targets))
+        return told.values()
+
+    def _link(self, before: str, event: str) -> None:
+        """An event came after another, which is of another incarnation."""
+        self._give(Correspondence(before, Relation.BEFORE, event, f"events of {self.name}"))
 
     def _learn(self, fact: Correspondence, at: float | None) -> list[Dot]:
         if fact.relation not in (*GIVEN_RELATIONS, Relation.NOT_BEFORE):

@@ -11,13 +11,14 @@ Of what was removed both tell each other too, as bare dots, when they have seen 
 it from a backup that is older than the removal, which nobody else holds any more.
 
 What the other has seen but holds no more (removed, forgotten) it says once, and counts as equal between these
-two; somebody else may still have it.
+two; somebody else may still have it. It is asked for again now and then, and where heads differ: a peer that
+was put back to an older copy gives its dots to something else.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -192,7 +193,8 @@ PARTS = 8
 NONE_REMOVED = fingerprint(())
 
 TRIES, AGAIN = 3, 64
-"""So often removals that stay different are compared, for messages are lost, and once in so many rounds."""
+"""So often removals that stay different are compared, for messages are lost, and once in so many rounds; as
+rarely a peer is asked again for what it held no more, for it may have been put back since."""
 
 RUN_BYTES = 64
 """What a run or a range is reckoned to take; names are short."""
@@ -211,6 +213,8 @@ class AntiEntropy:
         self._largest = largest
         self._gone: dict[str, Dots] = {}
         """What each peer has seen and need not tell: it does not hold it any more, or it is not taken."""
+        self._rounds: Counter[str] = Counter()
+        """How often each peer was asked."""
         self._tried: dict[tuple[str, str], tuple[tuple[bytes, bytes], int]] = {}
         """What stands for removals, or for heads, here and at each peer, and how often they were compared."""
         self.malformed = 0
@@ -255,6 +259,11 @@ class AntiEntropy:
         """What was let be may be taken now."""
         self._gone.clear()
 
+    def is_held(self, peer: str, held: Collection[Dot]) -> None:
+        """What a peer holds is not gone. Cost: what it holds, where something is gone."""
+        if gone := self._gone.get(peer):
+            self._gone[peer] = gone - Dots(dot.run for dot in held if dot in gone)
+
     def begin(self, peer: str, *, plainly: bool = False) -> list[bytes]:
         """What to send to a peer so that both come to know what the other does.
 
@@ -264,6 +273,9 @@ class AntiEntropy:
             seen = self._view(peer).within(FIRST, None)
             return [encode(Compare((Range(FIRST, None, tuple(seen)),)), self.version(peer))]
         self._side.early.asked()  # what waits for something else does not wait for ever
+        self._rounds[peer] += 1
+        if self._rounds[peer] % AGAIN == 0:
+            self._gone.pop(peer, None)
         whole = Range(FIRST, None, fingerprint(self._view(peer).within(FIRST, None)))
         compare = Compare((whole,), self._removals(), self._side.heads())
         return [encode(compare, self.version(peer))]
@@ -290,7 +302,9 @@ class AntiEntropy:
         match message:
             case Compare(ranges, removed, heads):
                 yield from self._compared(peer, ranges, removed, heads)
-            case Heads() if self._side.signs:
+            case Heads(heads) if self._side.signs:
+                if heads:  # both have seen the same dots, and not the same under them
+                    self._gone.pop(peer, None)
                 yield from self._side.compare_heads(peer, message)
             case Removed(ranges, answer):
                 yield from self._removed(ranges, answer)

@@ -14,7 +14,7 @@ thread, no socket: time is passed in, messages come in and go out as bytes (`exc
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -29,7 +29,7 @@ from microcosm.replica.conflicts import Conflict
 from microcosm.replica.core import Decided, Deliver, Outbox, Subscription, fit
 from microcosm.replica.exchange import AntiEntropy, Same, decode
 from microcosm.replica.ledger.dots import Dot, Stream
-from microcosm.replica.ledger.evolution import Append, subject
+from microcosm.replica.ledger.evolution import Append
 from microcosm.replica.ledger.forgetting import Forgetting
 from microcosm.replica.store import Store
 from microcosm.state.microcosm import Microcosm
@@ -75,8 +75,20 @@ class Replica(Admitting):
     # -- questions ------------------------------------------------------------------------------------
 
     def snapshot(self) -> Microcosm:
-        """A copy of the microcosm, independent of the replica. Cost: linear."""
-        return self.known.copy()
+        """A copy of the microcosm, independent of the replica, that names every event of one place.
+
+        Events of others that nothing relates to another are in it as events of a process, which is the
+        replica, or its incarnation where it has several such: nothing follows from that. Cost: linear.
+        """
+        known, places = self.known, self.ledger.places
+        givens = known.givens.copy()
+        alone = [event for event in sorted(places.keys() - {*givens.named()}) if len(places[event]) == 1]
+        dots = {event: next(iter(places[event])) for event in alone}
+        several = Counter(dot.replica for dot in dots.values())
+        for event, (name, incarnation, _) in dots.items():
+            process = name if several[name] == 1 else f"{name}.{incarnation}"
+            givens.processes[process] = (*givens.processes.get(process, ()), event)
+        return Microcosm(givens, strict=known.strict, rules=known.rules)
 
     @property
     def events(self) -> list[str]:
@@ -227,19 +239,24 @@ class Replica(Admitting):
 
     # -- the side of an exchange ---------------------------------------------------------------------------
 
-    def compare_own(self, other: Replica) -> None:
-        """Begin anew where another replica has something else under a dot of this one.
+    def compare_held(self, other: Replica) -> None:
+        """Find out where two replicas hold different things under one dot, and take these out at both.
 
-        Cost: the dots since a member was known to have all of them.
+        Of each such stream nothing counts from the first such number on; the replica whose it is says it
+        again under other dots. Where both sign, their heads say it. Cost: what they hold, unless both sign.
         """
-        stream = self.stream
         if self.signs and other.signs:
-            return  # signed heads say it
-        for number in range(self._state.confirmed.get(stream[1], 0) + 1, self.seen().last(stream) + 1):
-            mine, theirs = (each.held(Dot(*stream, number)) for each in (self, other))
-            if subject(mine) and subject(theirs) and subject(mine) != subject(theirs):
-                self.diverged(other.name, Dot(*stream, number))
-                return
+            return
+        one, two = self.ledger, other.ledger
+        cut = [Dot(*stream, first) for each in (one, two) for stream, first in each.closed.items()]
+        doubtful = sorted([*one.unlike(two), *two.unlike(one), *cut], reverse=True)
+        for stream, first in {dot.stream: dot.number for dot in doubtful}.items():
+            for each, peer in ((self, other), (other, self)):
+                if each.ledger.closed.get(stream, first + 1) > first:
+                    each.part_from(peer.name, stream, first)
+        for each in (self, other):
+            each.take_back(self)
+            each.take_back(other)
 
     def level_with(self, peer: str) -> None:
         """A peer has all that is held here: removals that all members have are remembered no longer."""
@@ -270,7 +287,9 @@ class Traffic:
 
 
 def level(one: Replica, other: Replica) -> Traffic:
-    """Exchange until neither has anything that the other lacks. Cost: what they differ in.
+    """Exchange until neither has anything that the other lacks.
+
+    Cost: what they differ in; unless both sign, also what they hold.
 
     >>> from microcosm.replica.store import Memory
     >>> phone, laptop = (Replica(Memory(), name, incarnation=1) for name in ("phone", "laptop"))
@@ -278,8 +297,9 @@ def level(one: Replica, other: Replica) -> Traffic:
     >>> level(phone, laptop).new, laptop.online("unshare", "view")
     ((1, 1), Relation.BEFORE)
     """
+    one.compare_held(other)
     for owner, reader in ((one, other), (other, one)):
-        owner.compare_own(reader)
+        reader.exchange.is_held(owner.name, owner.ledger.held)
     traffic = Traffic()
     before = [each.seen().copy() for each in (one, other)]
     same = False
@@ -287,7 +307,7 @@ def level(one: Replica, other: Replica) -> Traffic:
     asking, answering = other, one
     while not same:
         known = one.seen().count + other.seen().count
-        ends = [each.seen().last(each.stream) for each in (one, other)]
+        said = [each.said() for each in (one, other)]
         asking, answering = answering, asking  # in turn: what waits in vain is dropped by who asks
         waiting = deque((answering, asking, message) for message in asking.exchange.begin(answering.name))
         while waiting:
@@ -296,7 +316,7 @@ def level(one: Replica, other: Replica) -> Traffic:
             traffic.bytes += len(message)
             same = isinstance(decode(message), Same)
             waiting += ((sender, to, answer) for answer in to.exchange.receive(sender.name, message))
-        if ends != [each.seen().last(each.stream) for each in (one, other)]:
+        if said != [each.said() for each in (one, other)]:
             same = False  # what was disputed has been said again
         idle = idle + 1 if one.seen().count + other.seen().count == known else 0
         if idle > PATIENCE:

@@ -52,6 +52,18 @@ def test_two_replicas_exchange_and_know_the_same(run: Run) -> None:
     assert run("replica", "export", "phone.j", "--json").json["internal"] == ["open", "unshare"]
 
 
+def test_an_event_that_nothing_relates_to_another_is_exported_and_known(tmp_path: Path, run: Run) -> None:
+    for name, text in (("a", "internal first"), ("b", "internal b1 < b2")):
+        (tmp_path / f"{name}.mc").write_text(text)
+        run("replica", "init", f"{name}.j", "--name", name)
+        run("replica", "import", f"{name}.j", f"{name}.mc")
+    run("replica", "exchange", "a.j", "b.j")
+    assert "process a = first" in run("replica", "export", "b.j").out
+    found = run("replica", "query", "b.j", "first", "b1", "--must-exist")
+    assert found.code == run("replica", "query", "a.j", "first", "b1", "--must-exist").code == 3
+    assert "first is named in this microcosm, but nothing relates it to another event" in found.err
+
+
 @pytest.mark.parametrize("chain", ["unshare < open", "new < open", "open < new < unshare"])
 def test_events_that_happened_otherwise_are_not_imported(album: Path, run: Run, chain: str) -> None:
     """The order of the file was dropped without a word, and of what was new the opposite was known."""

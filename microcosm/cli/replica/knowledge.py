@@ -22,6 +22,7 @@ from microcosm.replica.core import open_store
 from microcosm.replica.journal import Reader
 from microcosm.replica.ledger.chain import can_sign
 from microcosm.replica.replica import Replica, level
+from microcosm.text.names import quote
 
 if TYPE_CHECKING:
     from microcosm.replica.conflicts import Conflict
@@ -98,7 +99,7 @@ def query(
     if offline and possible:
         raise exits.UsageError("--offline and --possible are two questions; ask one at a time")
     with looked_into(path) as replica:
-        known = replica.known
+        known = replica.snapshot()
         if must_exist:
             known.require(left, right)
         if offline:
@@ -141,6 +142,8 @@ def import_(path: options.Journal, file: options.File) -> int:
 def export(path: options.Journal, out: options.Out = None) -> int:
     """Write what a replica knows as a microcosm file; what is set aside is left out.
 
+    Events of others that nothing relates to another are in lines `process NAME = EVENT`.
+
     \b
     Example:
       microcosm replica export phone.journal -o phone.mc
@@ -150,7 +153,11 @@ def export(path: options.Journal, out: options.Out = None) -> int:
             output.warn(
                 f"left out, as set aside: {counted(replica.counts()['quarantined'], 'correspondence')}"
             )
-        output.write_givens(replica.known.givens, out)
+        if replica.twice:
+            output.warn(
+                f"left out, as more than one process claims it: {', '.join(map(quote, replica.twice))}"
+            )
+        output.write_givens(replica.snapshot().givens, out)
     return exits.HOLDS
 
 

@@ -90,16 +90,6 @@ _CODES: tuple[type[Evolution], ...] = (Append, Add, Remove, Forget)
 """The code of a kind is its place here: append only."""
 
 
-def subject(evolution: Evolution | None) -> object:
-    """The event or correspondence of an evolution, None where it has none (any more)."""
-    match evolution:
-        case Append():
-            return evolution.event
-        case Add():
-            return evolution.fact.key()
-    return None
-
-
 RESERVED = ("c:", "d:")
 """How the names of events begin that only messages have."""
 

@@ -24,6 +24,7 @@ from microcosm.replica.ledger.evolution import (
     Forget,
     NewerEvolution,
     Remove,
+    encode,
     named,
     speaks_for_another,
 )
@@ -141,6 +142,19 @@ class Ledger:
             if ahead > FARTHEST:
                 return f"{dot} is {ahead:,} beyond what was seen of its replica"
         return None
+
+    def unlike(self, other: Ledger) -> Iterator[Dot]:
+        """The dots under which another ledger holds something else, or held it. Cost: what is held.
+
+        Of two correspondences under one dot it cannot be told where one of them was removed.
+        """
+        for dot, mine in self.held.items():
+            theirs = other.held.get(dot)
+            if theirs is None:
+                if dot in other.struck and not isinstance(mine, Add):
+                    yield dot
+            elif mine != theirs and encode(mine) != encode(theirs):
+                yield dot
 
     def hold(self, evolution: Evolution) -> None:
         """Take an evolution that was held before, in whatever order: what it took away is gone already."""

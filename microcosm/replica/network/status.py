@@ -73,6 +73,12 @@ def _why(found: dict[str, Any], own: str) -> str:
             f" the other process, `replica renew` there and `replica member replace` {member} here; or evict"
             " it, and change the keys"
         )
+    if "unlike" in found:
+        return (
+            f"{member} held something else than this replica under {Dot(*found['unlike'])}: the journal of"
+            f" {found['unlike'][0]} is an older copy, or runs twice. Nothing of it counts from there on but"
+            " what is said again. `sign`: then it is proved who has said what"
+        )
     if "dot" in found:
         return (
             f"{member} knows {Dot(*found['dot'])} of this replica, which had come to number {found['last']}"
